@@ -39,6 +39,11 @@ COMMANDS = {
         "duels until a winner is declared and error rates, in studies.md",
         "15 minutes",
     ),
+    "abtest": Command(
+        ("benchmarks/abtest.py",),
+        "visitors and false winners of A/B tests, in howto/ab-test.md",
+        "10 minutes",
+    ),
     "margin": Command(
         ("benchmarks/margin.py",),
         "duels until arms are found alike, in howto/stopping.md, and false verdicts, in studies.md",

@@ -93,7 +93,7 @@ def play_beside(policy, law, ticks, check, problem=PROBLEM, seed=0):
                 player.tell(s - 1)
         duel = player.ask()
         check(t, history, (duel.first, duel.second), player)
-        won = rng.random() < problem.matrix[duel.first, duel.second]
+        won = rng.random() < problem.chances[duel.first, duel.second]
         delay = float(law.at(duel.first, duel.second).sample(seed=rng))
         history.append(naive.Past(duel.first, duel.second, bool(won), delay))
 

@@ -385,21 +385,22 @@ def told_bets(history, t, n_arms, law, last_age, gaps, weights, asked=None):
     return evidence
 
 
-def booked(history, t, window, first_wait=None):
+def booked(history, t, window, first_wait=None, first_share=0.75, least=10):
     """Which duels are booked at tick t: (number, whether answered in time, stake or None for none).
 
     Also the duels of two arms that are neither heard in time nor booked.
     """
     window = 1 << 16 if window is None else window
-    found, done, kappa, matured, answered, refit = [], 0, 0.6, 0, 0, 0
+    found, done, matured, answered, refit = [], 0, 0, 0, 0
+    kappa = first_share / (2 - first_share)
     waits, stakes = {}, {}
     for now in range(1, t + 1):
         delays = [past.delay for s, past in enumerate(history[: now - 1], start=1)
                   if past.won and past.first != past.second and past.delay <= min(now - s, window)
                   ]  # fmt: skip
         n, w = len(delays), window if first_wait is None else min(first_wait, window)
-        if n >= 10:
-            w = min(int(3.0 * sum(delays) / n * (1.0 + 20.0 / n)) + 1, window)
+        if n >= least:
+            w = min(int(3.0 * sum(delays) / n * (1.0 + 20.0 / max(n, 10))) + 1, window)
         while done < now - 1:
             past, s = history[done], done + 1
             if past.first != past.second:
@@ -412,10 +413,10 @@ def booked(history, t, window, first_wait=None):
                 found.append((s, is_answered, stakes[s]))
                 matured, answered = matured + 1, answered + is_answered
                 if matured >= refit:
-                    share = min(1.0, (2 * answered + 7.5) / (matured + 10))
+                    share = min(1.0, (2 * answered + 10 * first_share) / (matured + 10))
                     kappa, refit = share / (2 - share), matured + matured // 20 + 1
             done += 1
-        waits[now], stakes[now] = w, kappa if n >= 10 or first_wait is not None else None
+        waits[now], stakes[now] = w, kappa if n >= least or first_wait is not None else None
     still_open = []
     for s, past in enumerate(history[: t - 1], start=1):
         in_time = past.won and past.delay <= min(t - s, window)
@@ -426,14 +427,16 @@ def booked(history, t, window, first_wait=None):
     return found, still_open
 
 
-def eprocess(history, t, n_arms, window, gaps, weights, first_wait=None):
+def eprocess(
+    history, t, n_arms, window, gaps, weights, first_wait=None, first_share=0.75, least=10
+):
     """E_ij at the look of tick t: every booked duel's factor, multiplied by gap and then mixed.
 
     Returns the evidence, the wins that are booked, and the number of open duels of each pair.
     """
     wealth = np.ones((len(gaps), n_arms, n_arms))
     wins, n_open = np.zeros((n_arms, n_arms)), np.zeros((n_arms, n_arms), dtype=int)
-    found, still_open = booked(history, t, window, first_wait)
+    found, still_open = booked(history, t, window, first_wait, first_share, least)
     for s, is_answered, stake in found:
         good, bad = history[s - 1].first, history[s - 1].second
         if stake is None:

@@ -1,4 +1,4 @@
-"""Draw the README's figure and the pictures of the concepts page.
+"""Draw the README's figure and the pictures of the pages.
 
     python -m benchmarks pictures [NAME ...]
 
@@ -16,10 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+import duelay
 from duelay import Decide, Duel, datasets, delays, experiments, theory
 from duelay.experiments import execution
 from duelay.experiments.spec import Choice, Specification
 from duelay.show import figure_style, plots
+from duelay.show.plan_figure import plan_figure
 
 HERE = Path(__file__).parent
 # Okabe and Ito's colours, which the colour-blind can tell apart; each line has its own dashes too.
@@ -242,7 +244,15 @@ def evidence() -> Figure:
     return figure
 
 
-PICTURES = {draw.__name__: draw for draw in (regret, timeline, bias, coin, evidence)}
+def plan() -> Figure:
+    """The verdicts of the first example of docs/howto/plan.md."""
+    planned = duelay.plan(
+        [0.05, 0.06], visitors_per_day=2000, delay="log-normal:6h,1", margin="20%", runs=50
+    )
+    return plan_figure(planned)
+
+
+PICTURES = {draw.__name__: draw for draw in (regret, timeline, bias, coin, evidence, plan)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PICTURES:

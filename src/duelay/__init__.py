@@ -15,6 +15,7 @@ from duelay.errors import DuelayError, NoWinnerError, UnknownDuelError
 from duelay.estimates import Estimate, estimate
 from duelay.inference.standing import Standing
 from duelay.logs.history import History
+from duelay.planning import Plan, plan
 from duelay.players.player import Duel, Player
 from duelay.policies import (
     RMED,
@@ -45,6 +46,7 @@ __all__ = [
     "MRRDBDelay",
     "MaillardSampling",
     "NoWinnerError",
+    "Plan",
     "Player",
     "Policy",
     "Problem",
@@ -63,6 +65,7 @@ __all__ = [
     "delays",
     "errors",
     "estimate",
+    "plan",
     "recommend",
     "rules",
     "simulate",

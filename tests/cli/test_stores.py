@@ -58,12 +58,13 @@ def edit(path, *statements):
 def test_standing_prints_the_table_of_one_and_a_line_for_each_of_all(command, path):
     status, shown, complaints = command("standing", path, "two models")
     assert (status, complaints) == (0, "")
-    assert shown.startswith("new wins: declared after 20 duels (wrong in at most 5 % of")
+    assert shown.startswith("new wins\n- Of 100 visitors, ")
+    assert "\n\nnew wins: declared after 20 duels (wrong in at most 5 % of" in shown
     assert "arm  leader beats it" in shown
     status, shown, complaints = command("standing", path)
     assert (status, complaints) == (0, "")
     first, second = shown.splitlines()
-    assert first.startswith("buttons: ") and " after 6 duels " in first
+    assert first.startswith("buttons: ") and " after 6 duels" in first
     assert second.startswith("two models: new wins: declared after 20 duels")
 
 
@@ -106,10 +107,10 @@ def test_verify_of_an_experiment_that_is_not_there_is_not_all_well(command, path
 
 def test_migrate_makes_a_store_and_leaves_one_of_this_version_alone(command, path, tmp_path):
     status, shown, _ = command("migrate", path)
-    assert status == 0 and shown.endswith("duels.db is of schema 0005 already\n")
+    assert status == 0 and shown.endswith("duels.db is of schema 0008 already\n")
     new = tmp_path / "new.db"
     status, shown, _ = command("migrate", new)
-    assert status == 0 and shown.endswith("new.db is new, of schema 0005\n")
+    assert status == 0 and shown.endswith("new.db is new, of schema 0008\n")
     assert command("verify", new) == (0, "nothing differs: there is no experiment\n", "")
     assert command("standing", new) == (0, "", "")
 
@@ -297,3 +298,19 @@ def test_verify_knows_a_name_from_python_too(path):
         assert verify(store, "buttons") == ()
         with pytest.raises(LookupError, match="'x' .*buttons, two"):
             verify(store, "x")
+
+
+def test_an_experiment_is_finished_reopened_and_archived(command, path):
+    status, shown, _ = command("finish", path, "buttons", "green")
+    assert status == 0 and "green is shown" in shown
+    with Experiment.open(path, "buttons") as experiment:
+        assert experiment.ask().winner == "green"
+    assert command("archive", path, "buttons")[0] == 0
+    assert "buttons:" not in command("standing", path)[1]
+    assert "buttons:" in command("standing", path, "--archived")[1]
+    assert command("archive", path, "buttons", "--undo")[0] == 0
+    assert command("reopen", path, "buttons")[0] == 0
+    with Experiment.open(path, "buttons") as experiment:
+        assert experiment.status == "running"
+    status, _, complaints = command("finish", path, "buttons", "nobody")
+    assert status == 2 and "arm must be" in complaints

@@ -8,6 +8,7 @@ import pytest
 import duelay
 import naive
 from duelay import delays
+from duelay.ledger.arms import reopen, with_arm
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights, start_eprocess
 from duelay.ledger.evidence.margin import (
     EQUIVALENT,
@@ -18,7 +19,7 @@ from duelay.ledger.evidence.margin import (
     fill_tie_odds,
     find_verdict,
 )
-from duelay.ledger.evidence.winner_threshold import arm_evidence
+from duelay.ledger.evidence.winner_threshold import arm_evidence, need_all
 from duelay.problems import Problem
 from duelay.simulation import Setting
 from helpers import play_beside
@@ -171,11 +172,51 @@ def test_an_end_is_one_of_two_and_arms_stay():
     assert duelay.policies.parse("decide:margin=0.1,end=good_enough") == duelay.Decide(
         margin=0.1, end="good_enough"
     )
-    player = duelay.Decide(margin=0.1).start(3, clock="wall")
-    with pytest.raises(ValueError, match="margin"):
+    player = duelay.Decide(margin=0.1).start(3)
+    with pytest.raises(ValueError, match="add_arm"):
         player.add_arm("d")
     with pytest.raises(ValueError, match="margin"):
         player.retire_arm(player.arms[0])
+
+
+@pytest.mark.parametrize("k", [2, 3, 7])
+@pytest.mark.parametrize("end", ["good_enough", "equivalent"])
+def test_by_the_clock_all_false_statements_together_have_the_error(k, end):
+    """The sum of docs/theory.md over all pairs, whoever is added and retired."""
+    error, n_joined = 0.05, 30
+    eprocess = start_eprocess(error, None, k, by_clock=True, margin=0.1, end=end)
+    for _ in range(n_joined):
+        eprocess = with_arm(eprocess, error)
+    need = np.zeros((k + n_joined, k + n_joined))
+    need_all(eprocess, need)
+    chance = np.exp(-need)
+    np.testing.assert_allclose(chance, chance.T)
+    joined = 2.0 * np.triu(chance, 1)[:, k:].sum()
+    first = k * math.exp(-eprocess.level)
+    if end == "equivalent":
+        first = 2.0 * np.triu(chance, 1)[:, :k].sum()
+        assert eprocess.level_over_present == eprocess.level
+    else:
+        first += k * (k - 1) * math.exp(-eprocess.level_over_present)
+    assert 0.9 * error - 1e-12 <= first <= 0.9 * error + 1e-12
+    assert joined == pytest.approx(0.1 * error * (1 - 1 / (n_joined + 1)))
+
+
+@pytest.mark.parametrize("end", ["good_enough", "equivalent"])
+def test_a_retired_arm_is_to_be_passed_where_the_bound_is_not_over_pairs(end):
+    eprocess = start_eprocess(0.05, None, 4, by_clock=True, margin=0.1, end=end)
+    eprocess.best_bar[0, 1:3] = eprocess.best_bar[1:3, 0] = eprocess.level
+    assert find_verdict(eprocess, 0) == RUNNING
+    eprocess.present[3] = False
+    eprocess = reopen(eprocess, 0.05)
+    done = {"good_enough": GOOD_ENOUGH, "equivalent": EQUIVALENT}[end]
+    assert find_verdict(eprocess, 0) == (done if end == "equivalent" else RUNNING)
+    assert find_verdict(eprocess, 3) == RUNNING
+    eprocess.best_bar[0, 1:3] = eprocess.best_bar[1:3, 0] = eprocess.level_over_present
+    assert find_verdict(eprocess, 0) == done
+    eprocess.best_bar[0, 1:3] = eprocess.best_bar[1:3, 0] = eprocess.level
+    eprocess.best_bar[0, 3] = eprocess.level
+    assert find_verdict(eprocess, 0) == done
 
 
 @pytest.mark.compiled

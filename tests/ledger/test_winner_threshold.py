@@ -242,3 +242,43 @@ def test_a_declaration_at_a_tick_that_is_kept_already_takes_its_place():
     look(eprocess, 1)
     assert eprocess.path_tick[: eprocess.path_size[0]].tolist() == [0]
     assert eprocess.path[0, 1] >= eprocess.level
+
+
+@pytest.mark.parametrize("error", [0.2, 0.05, 0.001])
+@pytest.mark.parametrize("n_arms", [2, 3, 4, 12])
+def test_arms_that_are_ordered_by_rates_may_be_wrong_less_often(n_arms, error):
+    """The sum over arms of L^-d in random orders with ties, and two arms tied for the first place.
+
+    With arms that join, each first arm is wrong by the first arm, in the order of joining, that it
+    does not beat; the n-th of those that join is wrong for 1 / (L n (n + 1)) at most.
+    """
+    rng = np.random.default_rng(n_arms)
+    ranks = [np.arange(n_arms), np.array([0, *range(n_arms - 1)]), np.zeros(n_arms)]
+    ranks += [rng.integers(n_arms, size=n_arms) for _ in range(200)]
+    plain = math.exp(log_threshold(n_arms, error, is_ordered=True))
+    certain = math.exp(log_threshold(n_arms, error, is_ordered=True, winner_exists=True))
+    joining = math.exp(log_threshold(n_arms, error, is_ordered=True, may_join=True))
+    worst = {plain: 0.0, certain: 0.0, joining: 0.0}
+    for rank in ranks:
+        losses = [
+            [j for j in range(n_arms) if j != i and rank[j] <= rank[i]] for i in range(n_arms)
+        ]
+        wrong = naive.wrong_by_count(losses)
+        worst[plain] = max(worst[plain], wrong(plain))
+        with_winner = any(not of for of in losses)
+        if with_winner:
+            worst[certain] = max(worst[certain], wrong(certain))
+        late = (
+            1.0 + with_winner
+        ) / joining  # of those that join, and of the first arm that is best
+        worst[joining] = max(worst[joining], (wrong(joining) + late) / 0.9)
+    assert all(0.5 * error < share <= error * (1 + 1e-12) for share in worst.values())
+
+
+def test_rates_need_less_evidence_than_preferences():
+    for told, level in (({}, 40.51), ({"winner_exists": True}, 21), ({"may_join": True}, 67.0)):
+        for k in (3, 300):
+            log_level = log_threshold(k, 0.05, is_ordered=True, **told)
+            assert math.exp(log_level) == pytest.approx(level, abs=0.01)
+            assert log_level < log_threshold(k, 0.05, **told)
+            assert error_at(log_level, k, is_ordered=True, **told) == pytest.approx(0.05)

@@ -28,8 +28,9 @@ class Workers:
     def __init__(self, store, folder, patience=2.0):
         for name in EXPERIMENTS:
             Experiment.create(
-                store, name, ["red", "green", "blue"], goal=name, window=WINDOW, share=1.0
-            ).close()
+                store, name, ["red", "green", "blue"], goal=name, window=WINDOW, share=1.0,
+                margin=0.02,
+            ).close()  # fmt: skip
         self.folder = folder
         folder.mkdir()
         self._errors = (folder / "errors").open("w+")

@@ -286,7 +286,7 @@ def test_names_are_unique_and_unknown_ones_are_listed(store, experiment):
         ({"policy": duelay.DoubleThompson(order="alternate")}, "order='coin'"),
         ({"policy": duelay.Decide(delay="exponential:1h", window="1d")}, "leave the law out"),
         ({"policy": duelay.Decide(winner_exists=True)}, "winner_exists"),
-        ({"policy": duelay.Decide(margin=0.05)}, "margin"),
+        ({"policy": duelay.Decide(margin=0.05), "margin": 0.1}, "margin"),
         ({"policy": 7}, "policy"),
         ({"freshness": -1}, "freshness"),
         ({"clock": "wall"}, "clock"),

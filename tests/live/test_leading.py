@@ -19,7 +19,7 @@ def test_who_opens_an_experiment_names_its_leader(tmp_path, arms):
         standing = Experiment.open(store, "models").standing()
         assert standing.winner is None
         assert standing.arms[standing.leader] == "new"
-        assert standing.headline.startswith("new leads after 6 duels")
+        assert "leads" not in standing.headline  # of so few answers that is chance
 
 
 def test_a_process_chooses_by_what_another_has_heard_though_it_never_looks(tmp_path):

@@ -134,6 +134,7 @@ def _pairs(rows, id):
         "seen": booked.astype(float),
     }
     zeros = dict.fromkeys(("late", "repeats", "repeated_answers", "repeated_conversions"), 0)
+    zeros |= dict.fromkeys(("tie_near", "tie_far", "log_bar", "best_bar"), 0.0)
     return [
         {"experiment": id, "first": i, "second": j, "version": 1, "passed": None, **zeros,
          "wealth": to_bytes(wealth[i, j]),

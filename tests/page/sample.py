@@ -4,7 +4,9 @@ import dataclasses
 import math
 import random
 
+from duelay.live.guardrails import ReportedGuardrail, ReportedMetricArm
 from duelay.live.standing import ReportedEstimates, ReportedGuarantee, StandingReport
+from duelay.live.summary import ArmSummary, Difference, Range, Summary
 from duelay.page import view_models
 
 NOW = 1_794_838_598.0
@@ -31,6 +33,19 @@ def arm(number, name, rank=0, **said):
         "pending": 214 - 3 * (rank % 60),
     }
     return view_models.ArmView(number, name, number % 12, **{**given, **said})
+
+
+def guardrail(names, metric="refund", bound=0.02):
+    """Rates of some arms; the last one alarms."""
+    arms = [
+        ReportedMetricArm(
+            name, 4000 - rank, 200 + 3 * rank, 0.05 + 0.001 * rank, 0.04, 0.0649,
+            *((None, None, None) if rank == 0 else (0.001 * rank, -0.02, 0.0212)),
+            bound is not None and rank == len(names) - 1,
+        )
+        for rank, name in enumerate(names)
+    ]  # fmt: skip
+    return ReportedGuardrail(metric, bound, "2d", names[0], arms)
 
 
 def matrix(arms, is_heard=True):
@@ -214,6 +229,35 @@ def events(*kinds):
     )
 
 
+def summary(names, **said):
+    """Numbers for a manager: the first arm leads, by ever more."""
+    arms = [
+        ArmSummary(name, 1702 - 57 * (i % 27), 880.0 - 31 * (i % 27), 0.52 - 0.01 * (i % 27),
+                   max(0.0, 0.62 - 0.17 * i), None if i == 0 else Range(0.05 * i, -0.02, 0.6))
+        for i, name in enumerate(names)
+    ]  # fmt: skip
+    given = {
+        "state": "leads",
+        "headline": f"{names[0]} leads, and it is not yet sure",
+        "sentences": [
+            f"Of 100 visitors, about 5 more choose {names[0]} than {names[1]} (between 2 fewer and "
+            "60 more).",
+            "Time left at this traffic: about 3 days.",
+        ],
+        "best": names[0],
+        "difference": Difference(names[0], names[1], 0.05, -0.02, 0.6, 0.95),
+        "chance": 0.62,
+        "expected_loss": 0.004,
+        "cost": Range(310.0, 12.0, 702.0),
+        "days_left": [2.0, 4.0],
+        "time_left": "about 3 days",
+        "lacks": "",
+        "doubts": [],
+        "arms": arms,
+    }
+    return Summary(**{**given, **said})
+
+
 def standing(names, **said):
     """The report of a standing: its matrices are not shown, but what is made of them."""
     given = {
@@ -238,8 +282,16 @@ def standing(names, **said):
         "warnings": [],
         "alarms": [],
         "booking": "running",
+        "verdict": "running" if said.get("winner") is None else "winner",
+        "verdict_words": "",
+        "archived": False,
+        **dict.fromkeys(
+            ("choice", "margin", "end", "budget", "until", "fallback", "loss", "p_value")
+        ),
+        "summary": summary(names),
         **dict.fromkeys(("plays", "conversions", "pending", "repeats", "evidence"), []),
     }
+    given |= {"display": "pair", "rates": None}
     return StandingReport(**{**given, **said})
 
 
@@ -302,6 +354,7 @@ def declared():
         arms=arms,
         headline="green is the winner: it beats every other arm",
         winner="green",
+        summary=summary(names, state="winner", headline="green wins", days_left=None, time_left=""),
         weighed="green is declared from more than the intervals are from.",
         advice=view_models.Advice("stop", "Show green to everybody."),
         evidence=evidence(arms, reach=1.3),
@@ -314,12 +367,22 @@ def declared():
 
 
 def off():
+    names = ("blue", "green", "red")
+    unknown = dict.fromkeys(("best", "difference", "chance", "expected_loss", "cost", "days_left"))
     advice = view_models.Advice(
         "off", "Two assumptions of the guarantee do not hold. See the tests below."
     )
     said = experiment(
-        ("blue", "green", "red"),
+        names,
         name="search ranking",
+        summary=summary(
+            names,
+            state="off",
+            headline="Something is off: do not decide yet",
+            time_left="",
+            doubts=["Preferences change over time."],
+            **unknown,
+        ),
         advice=advice,
         warnings=("Preferences change over time: who won so far need not win today.",),
         events=events("alarm", "silent", "withdrawn"),
@@ -348,6 +411,13 @@ def nothing():
     said = experiment(
         arms=arms,
         headline="nothing has been asked yet",
+        summary=summary(
+            names,
+            state="no_answers",
+            headline="No answers yet",
+            lacks="No answer has come.",
+            **dict.fromkeys(("best", "difference", "chance", "expected_loss", "cost", "days_left")),
+        ),
         advice=view_models.Advice("wait", "Ask for the first duel."),
         leader=None,
         chance_of_none=None,
@@ -376,7 +446,9 @@ def many(n):
 
 
 def nasty():
-    return experiment(NASTY, name=MARKUP, headline=f"{NASTY[0]} leads"), checked()
+    rails = [guardrail(NASTY, MARKUP), guardrail(NASTY, LONG, None)]
+    said = {"name": MARKUP, "headline": f"{NASTY[0]} leads", "guardrails": rails}
+    return experiment(NASTY, **said), checked()
 
 
 SAMPLES = {
@@ -449,6 +521,7 @@ def listed():
         view_models.ListEntry(
             name, "paused" if words == "paused" else "running", leader, winner, sure, words, counts,
             duels, today, duels // 40, alarms.get(name, ()),
+            headline=f"{leader} {'wins' if winner else 'leads'}" if leader else "No answers yet",
         )
         for name, leader, winner, sure, words, counts, duels, today in rows
     ]  # fmt: skip

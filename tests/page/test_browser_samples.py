@@ -100,6 +100,24 @@ def test_an_arm_comes_or_goes_only_after_a_second_word(open_page, what):
     assert posted == [f"csrf=token&what={what}&arm=blue"]
 
 
+def test_a_word_is_explained_by_keyboard_and_touch_and_the_summary_is_copied(open_page):
+    page = open_page("busy", viewport=PHONE)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    word = page.locator("#word-chance")
+    assert not word.is_visible()
+    page.focus("#fact-chance .term")
+    page.keyboard.press("Enter")
+    word.wait_for()
+    assert word.locator("a").get_attribute("href").endswith("/words#chance")
+    page.keyboard.press("Escape")
+    word.wait_for(state="hidden")
+    page.click("[data-copy=summary-text]")
+    page.locator("[data-copy=summary-text]:has-text('Copied')").wait_for()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("checkout button: green leads") and "Of 100 visitors" in copied
+    assert page.complaints == []
+
+
 def test_a_report_draws_its_charts_under_its_own_policy(open_page):
     page = open_page("report/busy")
     assert page.locator(".picture:visible").count() == 5

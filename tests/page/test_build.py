@@ -11,14 +11,14 @@ import pytest
 from duelay.inference.forecast import DuelsLeft
 from duelay.inference.posterior import draw_posterior
 from duelay.live import Experiment
+from duelay.live.arrivals import format_length, format_range, time_left
 from duelay.live.events import note
 from duelay.live.maintenance import forget
 from duelay.live.selection import PairSelector
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_series import read_totals
 from duelay.page import incremental, view_models
-from duelay.page.advice import _time_left, _usual_gap, format_length, format_range
-from duelay.page.build import build_experiment, build_list, build_pair
+from duelay.page.build import _find_gap, build_experiment, build_list, build_pair
 from duelay.page.diagnostics import diagnose
 from duelay.page.duel_log import read_log
 from live.hours import Hours, browser
@@ -107,6 +107,19 @@ def ends_of(chart):
 
 
 # Counts.
+
+
+def test_a_page_has_the_guard_rails_of_the_moment(url, hours):
+    experiment = make(url, hours, guardrails={"refund": {"bound": 0.1, "within": "1h"}})
+    experiment.tell(experiment.ask(), metric="refund", arm="first")
+    before = build_experiment(experiment)
+    assert sum(arm.duels for arm in before.standing.guardrails[0].arms) == 0
+    hours.pass_by(3601)
+    after = build_experiment(experiment)
+    assert [sum(arm.duels for arm in after.standing.guardrails[0].arms),
+            sum(arm.events for arm in after.standing.guardrails[0].arms)] == [2, 1]  # fmt: skip
+    assert before.version != after.version
+    assert after.standing.guardrails == list(experiment.standing().guardrails)
 
 
 def test_arms_and_cells_count_what_the_log_has(busy):
@@ -651,12 +664,12 @@ def test_a_long_pause_is_no_traffic(busy, hours):
     """700 duels came in some six hours; the time is by these, and not by a day's mean."""
     with incremental.look(busy) as seen:
         totals = read_totals(seen.connection, seen.id)
-        before = _usual_gap(seen, 700, totals)
+        before = _find_gap(seen, 700, totals)
     hours.pass_by(10 * 3600.0)
     browser(busy, hours, 1, MU)
     with incremental.look(busy) as seen:
         totals = read_totals(seen.connection, seen.id)
-        after = _usual_gap(seen, 701, totals)
+        after = _find_gap(seen, 701, totals)
     assert before == pytest.approx(30.0, rel=0.2) and after == pytest.approx(before, rel=0.2)
 
 
@@ -667,7 +680,7 @@ def test_a_long_pause_is_no_traffic(busy, hours):
      ((50, 60, 70), 1.0, "up to 1 minute"), ((0, 0, 0), 1.0, ""), ((1, 2, 3), None, "")],
 )  # fmt: skip
 def test_the_time_left_is_about_a_range_or_an_upper_end(left, gap, words):
-    assert _time_left(DuelsLeft(*left), gap) == words
+    assert time_left(DuelsLeft(*left), gap) == words
 
 
 def test_alarms_that_were_noted_or_found_are_what_is_off(busy):
@@ -751,11 +764,11 @@ def test_two_lengths_share_a_unit():
 
 def test_the_list_has_each_experiment_and_forgets_those_that_are_gone(url, hours):
     one = make(url, hours)
-    browser(one, hours, 50, MU)
+    browser(one, hours, 250, MU)
     Experiment.create(one.store, "new", ["a", "b"], clock=hours)
     first, second = build_list(one.store, clock=hours)
-    assert (first.name, first.duels, first.today, sum(first.duels_by_time)) == ("x", 50, 50, 50)
-    assert first.leader in ARMS and 0 <= first.sure <= 1 and "more duels" in first.words
+    assert (first.name, first.duels, first.today, sum(first.duels_by_time)) == ("x", 250, 250, 250)
+    assert first.leader in ARMS and 0 <= first.sure <= 1 and first.words.endswith("left")
     assert (second.name, second.leader, second.sure) == ("new", None, None)
     one.delete()
     again = Experiment.create(one.store, "x", ["c", "d"], clock=hours)

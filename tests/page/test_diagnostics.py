@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from duelay.live import Experiment
+from duelay.page import render
 from duelay.page.build import build_experiment
 from duelay.page.diagnostics import diagnose
 from live.hours import Hours, browser
@@ -74,3 +75,26 @@ def test_before_any_duel_and_before_any_answer_nothing_is_known(url):
     browser(experiment, hours, 30, MU, never=1.0)
     checked = diagnose(experiment)
     assert checked.delays is None and checked.delay_words and checked.of == 30
+
+
+def test_where_one_arm_is_shown_no_share_that_never_comes_is_stated(url):
+    hours = Hours()
+    experiment = Experiment.create(
+        url, "x", ["red", "green"], clock=hours, window="3h", display="one", error=1e-9
+    )
+    browser(experiment, hours, 700, [[0.3, 0.3], [0.5, 0.5]])
+    checked, view = diagnose(experiment), build_experiment(experiment)
+    assert checked.never is None and "do not come" not in checked.delay_words
+    assert checked.delay_words.startswith("Of the conversions that come within")
+    assert checked.delays.lines[-1].values[-1] == 1.0 and len(checked.delays.lines) == 1
+    assert "share by arm" not in {test.name for test in checked.tests}
+    words = render.experiment_page(view, checked, render.Viewer())
+    for shown in ("one arm at a time", "The leader&#39;s lift", "no window has closed", "700"):
+        assert shown in words or shown.replace("&#39;", "'") in words, shown
+    for hidden in ("Who beats whom", "Won as first", "The leader beats it", "Not within"):
+        assert hidden not in words, hidden
+    assert "visitors" in view.standing.headline and "duel.arm" in words
+    hours.pass_by(4 * 3600)
+    experiment.settle()
+    words = render.experiment_page(build_experiment(experiment), checked, render.Viewer())
+    assert "no window has closed" not in words

@@ -163,16 +163,14 @@ def test_the_headline_alone_is_announced():
     assert [one["id"] for one in live] == ["headline"]
 
 
-def test_the_headline_is_a_sentence_but_names_stay_as_they_are():
+def test_the_headline_is_that_of_the_summary_and_names_stay_as_they_are():
     view, checked = sample.busy()
-    leads = f"{view.standing.leader} leads"
-    for said, shown in (("nothing has been heard", "Nothing has been heard"), (leads, leads)):
-        page = render.experiment_page(sample.changed(view, headline=said), checked, EDITOR)
-        assert f'aria-live="polite">{shown}<' in page
+    page = render.experiment_page(view, checked, EDITOR)
+    assert f'aria-live="polite">{view.standing.leader} leads' in page
 
 
 def test_once_a_winner_is_declared_the_badge_says_so():
-    view = replace(sample.changed(sample.busy()[0], winner="green"), share=0.05)
+    view = replace(sample.changed(sample.busy()[0], winner="green", verdict="winner"), share=0.05)
     for status, shown in (("running", "declared"), ("paused", "paused")):
         page = render.experiment_page(sample.changed(view, status=status), None, EDITOR)
         assert f'id="status">{shown}<' in page
@@ -190,7 +188,7 @@ def test_a_new_experiment_keeps_what_was_typed():
     assert "red\ngreen</textarea>" in text
     page = Page(text)
     values = {one["name"]: one.get("value") for one in page.all("input") if "checked" in one}
-    assert values == {"goal": "regret", "feedback": "conversions"}
+    assert values == {"goal": "regret", "feedback": "conversions", "display": "pair"}
     assert next(one for one in page.all("input") if one.get("name") == "window")["value"] == "3d"
     assert "open" in next(one for one in page.all("details") if one["id"] == "new")
 
@@ -248,6 +246,17 @@ def test_the_table_of_arms_counts_wins_as_first_and_of_votes_all_answers():
         arm, text = view.arms[0], Page(render.experiment_part(view, checked, READER)).text
         shown = arm.heard if is_vote else arm.conversions
         assert f"{arm.duels:,} {shown:,} {arm.pending}" in text
+
+
+def test_guard_rails_are_a_table_with_an_alarm():
+    view, checked = sample.busy()
+    assert 'id="guardrails"' not in render.experiment_part(view, checked, READER)
+    rail = sample.guardrail(["green", "blue", "red"])
+    view = replace(view, standing=replace(view.standing, guardrails=[rail]))
+    whole = render.experiment_part(view, checked, READER)
+    text = Page(re.search(r'<section id="guardrails".*?</section>', whole, re.DOTALL)[0]).text
+    assert "refund" in text and "3,999 203 5.1 %" in text and "+0.1" in text
+    assert text.count("red alarm ") == 1 and "blue alarm" not in text
 
 
 def test_texts_of_the_page_need_no_connection_to_elsewhere():

@@ -5,6 +5,7 @@ import hashlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -95,6 +96,22 @@ def test_it_shows_the_experiment(page):
 
 def test_it_is_small_enough_for_a_mail(page):
     assert len(page.encode()) < 200_000
+
+
+def test_the_picture_of_the_summary_is_an_image_that_needs_nothing_else(path, tmp_path):
+    with Experiment.open(path, "buttons <b>", clock=Hours(END)) as experiment:
+        text = write_report(experiment, tmp_path / "slide.svg").read_text("utf-8")
+        headline = experiment.standing().summary.headline
+    picture = ElementTree.fromstring(text)  # nothing is left unescaped
+    assert {element.tag.rpartition("}")[2] for element in picture.iter()} <= {
+        "svg",
+        "title",
+        "rect",
+        "text",
+    }
+    names = {name for element in picture.iter() for name in element.attrib}
+    assert not {name for name in names if name == "style" or name.startswith(("on", "{"))}
+    assert headline in "".join(picture.itertext()) and "buttons <b>" in "".join(picture.itertext())
 
 
 @pytest.mark.long

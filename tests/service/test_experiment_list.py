@@ -23,7 +23,7 @@ def many(url, hours, serve):
     for n in range(N):
         experiment = Experiment.create(url, f"Test {n:02}", ["a", "b"], clock=hours)
     with experiment.writing() as connection:
-        for values, last in (({"status": "paused"}, "5"), ({"winner": 1}, "7")):
+        for values, last in (({"status": "paused"}, "5"), ({"winner": 1, "verdict": 1}, "7")):
             is_so = schema.experiments.c.name.endswith(last)
             connection.execute(update(schema.experiments).where(is_so).values(values))
     return serve(url, clock=hours)

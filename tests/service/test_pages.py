@@ -59,7 +59,7 @@ def checked(browser, name="buttons"):
 # Every view.
 
 VIEWS = ["/", "/e/buttons", "/e/buttons/pair/0/1", "/e/buttons/pair/2/0", "/e/buttons/log",
-         "/e/buttons/log?arm=1&outcome=pending&before=9", "/keys", "/login"]  # fmt: skip
+         "/e/buttons/log?arm=1&outcome=pending&before=9", "/keys", "/words", "/login"]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", VIEWS)
@@ -135,6 +135,15 @@ def test_names_are_text_and_nothing_else(url, serve):
     assert refused.status_code == 422 and "<b>" not in refused.text
     refused = browser.post(f"{at}/do", what="retire", arm="<b>x")
     assert refused.status_code == 422 and "<b>" not in refused.text
+
+
+def test_the_picture_of_the_summary_is_for_whom_may_see_the_experiment(browser):
+    answered = browser.get("/e/buttons/summary.svg")
+    assert answered.status_code == 200 and answered.text.startswith("<svg")
+    assert answered.headers["content-type"].startswith("image/svg+xml")
+    assert answered.headers["content-security-policy"] == POLICY
+    assert answered.headers["cache-control"] == "no-store"
+    assert browser.get("/e/nothing/summary.svg").status_code == 404
 
 
 # What is not there, and what is wrong.
@@ -437,6 +446,20 @@ def test_a_new_experiment_is_made_with_what_the_form_says(browser, made):
     assert "a b?c" in browser.get("/").text
 
 
+def test_a_new_experiment_has_the_ends_that_the_form_says(browser):
+    given = {"name": "ends", "arms": "a\nb", "margin": "0.05", "end": "good_enough",
+             "budget": "900", "until": "30d", "fallback": "a"}  # fmt: skip
+    assert sent_to(browser.post("/new", **given)) == "/e/ends"
+    found = browser.client.get(f"{HERE}/experiments/ends").json()
+    assert (found["margin"], found["end"], found["budget"], found["fallback"]) == (
+        0.05, "good_enough", 900, "a",
+    )  # fmt: skip
+    plain = {"name": "plain", "arms": "a\nb", "margin": "", "end": "equivalent", "budget": ""}
+    assert sent_to(browser.post("/new", **plain)) == "/e/plain"
+    refused = browser.post("/new", **given | {"name": "other", "margin": "much"})
+    assert refused.status_code == 422 and "margin" in refused.text
+
+
 def test_a_window_is_understood_as_the_page_writes_it(browser):
     given = {"name": "short", "arms": "a\nb", "window": "3 days"}
     assert sent_to(browser.post("/new", **given)) == "/e/short"
@@ -508,6 +531,10 @@ def test_an_experiment_is_paused_resumed_and_its_arms_come_and_go(browser, made)
     assert do(what="pause")["status"] == "paused"
     assert "paused" in browser.get("/e/buttons").text  # at once, and not after a second
     assert do(what="resume")["status"] == "running"
+    assert do(what="finish", arm="blue")["choice"] == "blue"
+    assert "blue" in browser.get("/e/buttons").text and do(what="archive")["archived"]
+    assert do(what="list")["archived"] is False and do(what="reopen")["status"] == "running"
+    assert do(what="finish", arm="")["choice"] in ARMS and do(what="reopen")["choice"] is None
     assert do(what="hold")["booking"] == "held"
     assert ">Release booking</button>" in browser.get("/e/buttons").text
     assert do(what="release")["booking"] == "running"
@@ -520,7 +547,7 @@ def test_an_experiment_is_paused_resumed_and_its_arms_come_and_go(browser, made)
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"what": "explode"}, "what: one of pause, resume, hold, release, add, retire"),
+        ({"what": "explode"}, "what: one of pause, resume"),
         ({}, "what: one of"),
         ({"what": "add", "arm": ""}, "the arm &#39;&#39;: string"),
         ({"what": "retire", "arm": "nobody"}, "there is no arm"),

@@ -127,7 +127,14 @@ def test_one_script_says_the_same_of_all_three(face, url):
         experiment.ask()
     assert experiment.tell(duels[4], "first") == "counted"
     assert experiment.standing().status == "paused"
+    experiment.pause(fallback="green")
+    assert experiment.ask().winner == "green" == experiment.standing().choice
     experiment.resume()
+    experiment.finish("blue")
+    assert experiment.ask().winner == "blue" and experiment.standing().status == "finished"
+    experiment.archive()
+    experiment.reopen()
+    assert experiment.standing().status == experiment.standing().verdict == "running"
     experiment.hold_booking()
     assert experiment.standing().booking == "held"
     experiment.release_booking()
@@ -143,6 +150,30 @@ def test_one_script_says_the_same_of_all_three(face, url):
     with pytest.raises(UnknownExperimentError):
         experiment.ask()
     assert Experiment.names(url) == ()
+
+
+def test_guard_rails_are_declared_and_told_by_all_three(face, url):
+    experiment = face("create", "x", ARMS, guardrails={"refund": 0.02, "share": None})
+    experiment.add_guardrail("a call / ü".replace("/", "-"), bound=0.1, within="2h")
+    duel = experiment.ask()
+    told = {"metric": "refund", "arm": duel.second}
+    assert [experiment.tell(duel, **told), experiment.tell(duel.id, **told)] == [
+        "counted", "repeated",
+    ]  # fmt: skip
+    assert experiment.tell(duel, metric="a call - ü", arm="first", at=time.time()) == "counted"
+    for wrong in ({"metric": "refund"}, {"metric": "refunds", "arm": "first"}, {"arm": "first"},
+                  {"metric": "refund", "arm": "first", "winner": "first"}):  # fmt: skip
+        with pytest.raises(InvalidValueError):
+            experiment.tell(duel, **wrong)
+    with pytest.raises(UnknownDuelError):
+        experiment.tell("nobody", **told)
+    with pytest.raises(InvalidValueError):
+        experiment.add_guardrail("refund", bound=0.5)
+    found = experiment.standing().guardrails
+    assert found == Experiment.open(url, "x").standing().guardrails
+    assert [(each.metric, each.bound, each.within) for each in found] == [
+        ("refund", 0.02, "14d"), ("share", None, "14d"), ("a call - ü", 0.1, "2h"),
+    ]  # fmt: skip
 
 
 @pytest.fixture

@@ -61,6 +61,23 @@ def test_an_experiment_is_made_listed_read_and_deleted(client):
     assert Experiment.names(store_of(client)) == ("buttons",)
 
 
+def test_an_experiment_shows_one_arm_at_a_time(client):
+    made = client.post(
+        "/experiments", json={"name": "ab", "arms": ["red", "green"], "display": "one"}
+    )
+    assert made.status_code == 201 and made.json()["display"] == "one"
+    duel = ask(client, "ab", unit="v").json()
+    assert duel["arm"] == duel["first"] != duel["second"]
+    assert "arm" not in ask(client).json()  # of a pair
+    client.put(f"/duels/{duel['id']}/conversion")
+    found, arms = client.get("/experiments/ab").json(), ["red", "green"]
+    assert found["rates"]["conversions"][arms.index(duel["arm"])] == 1
+    assert sum(found["rates"]["shown"]) == 1 and found["rates"]["rate"] == [None, None]
+    assert client.get("/experiments/buttons").json()["rates"] is None
+    wrong = {"name": "x", "arms": ["a", "b"], "display": "one", "feedback": "votes"}
+    assert is_refused(client.post("/experiments", json=wrong), 422, "feedback must be conversions")
+
+
 def test_a_standing_has_counts_and_estimates_from_the_store(client, hours):
     given = [ask(client).json() for _ in range(6)]
     for duel in given[:3]:
@@ -208,6 +225,58 @@ def test_booking_is_held_and_released(client):
     assert ask(client).status_code == 200
     released = client.patch("/experiments/buttons", json={"booking": "running"}).json()
     assert released["booking"] == "running" and "held" not in released["headline"]
+
+
+def test_an_experiment_is_made_with_its_ends(client):
+    ends = {"margin": 0.05, "end": "good_enough", "budget": 2, "until": "30d", "fallback": "b"}
+    made = client.post("/experiments", json={"name": "x", "arms": ["a", "b"], **ends})
+    assert made.status_code == 201
+    found = made.json()
+    assert {name: found[name] for name in ("margin", "end", "budget", "fallback")} == {
+        name: ends[name] for name in ("margin", "end", "budget", "fallback")
+    }
+    assert found["until"] == pytest.approx(found["now"] + 30 * DAY)
+    assert (found["verdict"], found["choice"]) == ("running", None)
+    duels = ask(client, "x", count=4).json()["duels"]
+    assert [duel["id"] is None for duel in duels] == [False, False, True, True]
+    found = client.get("/experiments/x").json()
+    assert found["verdict"] == "undecided" and found["choice"] == duels[3]["winner"]
+    listed = client.get("/experiments?search=x").json()["experiments"][0]
+    assert (listed["winner"], listed["verdict"]) == (None, "running"), "until it is written"
+    for name, wrong in (("margin", 0.6), ("end", "soon"), ("budget", 0), ("until", "soon"),
+                        ("until", "2020-01-01T00:00Z"), ("fallback", "z")):  # fmt: skip
+        body = {"name": "y", "arms": ["a", "b"], name: wrong}
+        assert is_refused(client.post("/experiments", json=body), 422, f"^{name}")
+
+
+def test_it_is_finished_archived_and_reopened(client):
+    def patch(**said):
+        return client.patch("/experiments/buttons", json=said)
+
+    duel = ask(client).json()
+    assert is_refused(patch(arm="green"), 422, "^arm")
+    assert is_refused(patch(archived=True), 422, "^archived")
+    found = patch(status="finished", arm="green").json()
+    assert (found["status"], found["choice"]) == ("finished", "green")
+    assert patch(status="finished").json()["choice"] == "green", "once more changes nothing"
+    shown = {"id": None, "first": None, "second": None, "settled": True, "winner": "green"}
+    assert ask(client).json() == shown
+    assert client.put(f"/duels/{duel['id']}/conversion").json()["status"] == "counted"
+    assert is_refused(patch(status="paused"), 422, "^status")
+    assert patch(archived=True).json()["archived"] is True
+    assert client.get("/experiments").json() == {"experiments": []}
+    archived = client.get("/experiments?status=archived").json()["experiments"]
+    assert [(each["name"], each["finished_with"]) for each in archived] == [("buttons", "green")]
+    found = patch(status="running").json()
+    assert (found["status"], found["archived"], found["choice"]) == ("running", False, None)
+    assert ask(client).json()["id"] is not None
+
+
+def test_a_pause_with_a_fallback_answers_with_it(client):
+    said = {"status": "paused", "fallback": "red"}
+    assert client.patch("/experiments/buttons", json=said).json()["choice"] == "red"
+    assert ask(client).json()["winner"] == "red"
+    assert is_refused(client.patch("/experiments/buttons", json={"fallback": "z"}), 422, "fallback")
 
 
 def test_it_is_paused_and_resumed_and_answers_are_heard_meanwhile(client):
@@ -758,7 +827,7 @@ def test_each_request_is_a_line_of_json_in_the_log_without_its_secrets(serve, tm
 
 def test_the_description_has_every_route_and_its_docs(client):
     found = client.get("/openapi.json").json()
-    assert len(found["paths"]) == 11
+    assert len(found["paths"]) == 12
     for each in found["paths"].values():
         for operation in each.values():
             assert operation["description"]

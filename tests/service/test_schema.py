@@ -32,7 +32,8 @@ SENT = ("method", "url", "params", "headers", "json", "content")
 def test_whatever_is_sent_is_answered_as_described(case, shared):
     if case.method != "DELETE" and len(repr(case.body)) % 2:  # else hardly anything is ever found
         case.path_parameters = {
-            name: {"name": "buttons", "id": "0" * 26}[name] for name in case.path_parameters or {}
+            name: {"name": "buttons", "id": "0" * 26, "metric": "refund"}[name]
+            for name in case.path_parameters or {}
         }
     sent = case.as_transport_kwargs(base_url="http://localhost")
     sent |= {"content": sent.pop("data")} if "data" in sent else {}

@@ -15,12 +15,16 @@ FIELDS = [
     "name", "status", "headline", "leader", "winner", "error", "confidence", "guarantee",
     "feedback", "policy", "window", "now", "arms", "present", "duels", "plays", "conversions",
     "pending", "repeats", "late", "estimates", "evidence", "needed", "warnings", "alarms",
-    "booking",
+    "booking", "verdict", "verdict_words", "choice", "margin", "end", "budget", "until", "fallback",
+    "archived", "loss", "p_value", "summary",
 ]  # fmt: skip
+LATER = ["guardrails", "display", "rates"]  # an answer of an earlier version lacks them
 NESTED = {
     "guarantee": ["kind", "words"],
     "estimates": ["mean", "lower", "upper"],
-}
+    "summary": ["state", "headline", "sentences", "best", "difference", "chance", "expected_loss",
+                "cost", "days_left", "time_left", "lacks", "doubts", "arms"],
+}  # fmt: skip
 
 
 @pytest.fixture(params=["conversions", "votes"])
@@ -32,7 +36,7 @@ def standing(request, url):
 
 def test_the_report_has_the_fields_that_programs_read(standing):
     sent = StandingReport.of(standing).to_json()
-    assert list(sent) == FIELDS
+    assert list(sent) == FIELDS + LATER
     assert {name: list(sent[name]) for name in NESTED} == NESTED
     assert json.loads(json.dumps(sent, allow_nan=False)) == sent
 
@@ -41,6 +45,14 @@ def test_a_report_that_is_read_again_is_the_same_and_leaves_out_what_it_does_not
     report = StandingReport.of(standing)
     sent = json.loads(json.dumps(report.to_json()))
     sent["estimates"]["of_later_versions"] = sent["of_later_versions"] = 1
+    assert StandingReport.from_json(sent) == report
+
+
+def test_the_report_of_an_earlier_service_is_read(standing):
+    report = StandingReport.of(standing)
+    sent = json.loads(json.dumps(report.to_json()))
+    for name in LATER:
+        del sent[name]
     assert StandingReport.from_json(sent) == report
 
 
@@ -55,7 +67,7 @@ def test_numbers_that_json_does_not_have_are_null(standing):
 def test_the_description_of_the_service_lists_every_field():
     described = make_app("never-written.db").openapi()
     schemas = described["components"]["schemas"]
-    assert list(schemas["StandingReport"]["properties"]) == FIELDS
+    assert list(schemas["StandingReport"]["properties"]) == FIELDS + LATER
     assert schemas["StandingReport"]["required"] == FIELDS
     for name, fields in NESTED.items():
         place = schemas["StandingReport"]["properties"][name]["$ref"].rpartition("/")[2]

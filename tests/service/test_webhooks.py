@@ -116,7 +116,8 @@ def test_a_winner_that_is_declared_and_withdrawn_is_told_in_order_and_signed(
     experiment.add_arm("pink")
     one_round(watcher)
     one_round(watcher)
-    assert receiver.told == [("declared", "red"), ("withdrawn", "red")]
+    told = [("declared", "red"), ("joined", "pink"), ("withdrawn", "red")]
+    assert receiver.told == told
     for headers, body in receiver.received:
         signature, now = headers["Duelay-Signature"], world.now
         assert headers["Content-Type"] == "application/json"
@@ -360,7 +361,7 @@ def test_two_servers_tell_each_event_once(url, serve, receiver, monkeypatch):
     wait_until(lambda: all(rounds[me] - before[me] > 5 for me in rounds))
     assert len(rounds) == 2
     told = [each for each in receiver.told if each[0] != "alarm"]  # nobody seeds the duels
-    assert told == [("declared", "new"), ("withdrawn", "new")]
+    assert told == [("declared", "new"), ("joined", "newest"), ("withdrawn", "new")]
     assert len(set(receiver.told)) == len(receiver.told)
     headers, body = receiver.received[0]
     assert is_signed(made["secret"], headers["Duelay-Signature"], body, time.time(), 86_400)

@@ -179,11 +179,49 @@ def test_a_result_says_its_traffic():
         ({"policy": duelay.RUCBDelay()}, r"^(window 1000|delay geometric:0.01) is in ticks"),
         ({"policy": duelay.DoubleThompson("learn-from-self-duels")}, r"does not go by the clock"),
         ({"policy": POLICIES["told"], "setting": {"by_clock": False}}, "window"),
+        ({"setting": {"joins": "1h"}}, "joins"),
+        ({"policy": duelay.Decide(margin=0.1), "setting": {"joins": "1h"}}, "margin"),
+        ({"policy": duelay.Decide(winner_exists=True), "setting": {"joins": "1h"}}, "joins"),
+        ({"policy": duelay.Decide(), "setting": {"joins": "1h", "by_clock": False}}, "joins"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_with_traffic_is_refused(options, why):
     with pytest.raises(ValueError, match=why):
         simulate(**options)
+
+
+def test_the_last_arm_joins_a_simulated_run_as_it_joins_a_live_player():
+    """The same draws, with a player."""
+    horizon, law, policy = 400, delays.Exponential("1m"), duelay.Decide()
+    world_rng, policy_rng = streams(3, 0)
+    world = draw_timed_world(
+        PROBLEM, law, duelay.traffic.Steady("1m"), horizon, world_rng,
+        policy=policy, by_clock=True, is_vote=False,
+    )  # fmt: skip
+    player, due, duels = policy.start(PROBLEM.arms[:-1], policy_rng, clock="wall"), [], []
+    for n, at in enumerate(world.at):
+        if at == 3 * 3600:
+            player.add_arm(PROBLEM.arms[-1])
+        while due and due[0][0] <= at:
+            when, duel = heapq.heappop(due)
+            player.tell(duel, at=when)
+        duel = player.ask(at=at)
+        duels.append((duel.first, duel.second))
+        if world.uniform[n] < PROBLEM.matrix[duel.first, duel.second]:
+            heapq.heappush(due, (at + world.delay[0, n], duel))
+    assert max(map(max, duels[:180])) == 2 and max(map(max, duels[180:])) == 3
+    setting = duelay.Setting(traffic="steady:1m", joins="3h")
+    assert duels == compiled_duels(policy, PROBLEM, law, horizon, 3, setting=setting)
+
+
+def test_a_run_that_ends_before_the_last_arm_joins_is_the_run_without_it():
+    options = {"delay": "exponential:1s", "traffic": "steady:1s", "stop": 0.3, "seed": 1}
+    policy, setting = duelay.Decide(error=0.3), duelay.Setting(progress=False)
+    three = duelay.Problem(PROBLEM.matrix[:3, :3])
+    without = duelay.simulate(three, policy, horizon=2000, setting=setting, **options)
+    result = simulate(policy, horizon=2000, setting={"joins": "30m"}, **options)
+    assert without.stopped == result.stopped < 1800 and without.leader == result.leader
+    assert (result.plays[:, :3, :3] == without.plays).all() and not result.plays[:, 3].any()
 
 
 def test_ticks_in_ticks_need_no_switch():

@@ -12,7 +12,8 @@ from duelay.simulation.setting import ABOUT
 
 HOW = {"first_run": 3, "pairs": True, "progress": "a bar", "cautious": False}
 WHAT = {"target": "borda", "feedback": "votes", "corrects_position": True, "stale": 7, "batch": 2,
-        "stop": 0.05, "traffic": "poisson:10s", "by_clock": False}  # fmt: skip
+        "stop": 0.05, "traffic": "poisson:10s", "by_clock": False,
+        "joins": duelay.delays.Duration("7d")}  # fmt: skip
 
 
 def test_every_field_is_either_what_or_how():
@@ -40,7 +41,7 @@ def test_evidence_is_held_back_where_it_is_old_or_asked_for_in_batches():
 
 def test_a_setting_prints_and_pickles():
     assert str(duelay.Setting()) == "" and repr(duelay.Setting()) == "Setting()"
-    setting = duelay.Setting(**{**WHAT, "traffic": None, "by_clock": True}, **HOW)
+    setting = duelay.Setting(**{**WHAT, "traffic": None, "by_clock": True, "joins": None}, **HOW)
     about = "target=borda, feedback=votes, corrects_position=True, stale=7, batch=2, stop=0.05"
     assert str(setting) == about
     again = pickle.loads(pickle.dumps(setting))

@@ -1,4 +1,4 @@
-"""The kinds of feedback and the outcomes of a duel, for players, simulations, logs and theory."""
+"""What is shown and told of a duel: displays, kinds of feedback, and outcomes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from duelay._core import checks
 from duelay.errors import InvalidValueError
 
 OUTCOMES = {"first": 1.0, "second": 0.0, "tie": 0.5}  # what an outcome gives the first arm
+DISPLAYS = ("pair", "one")  # both arms of a duel are shown, or the first one alone
 FEEDBACKS = ("conversions", "votes", "counts")  # a win of the first; both outcomes; how many wins
 _EARLIER = {
     "individual": "'conversions'",
@@ -44,3 +45,14 @@ def check_correction(corrects_position: Any, feedback: str) -> bool:
             argument="corrects_position",
         )
     return bool(corrects_position)
+
+
+def check_display(display: Any, feedback: str) -> str:
+    """Return a display; where one arm is shown, a visitor cannot vote."""
+    if checks.one_of("display", display, DISPLAYS) == "one" and feedback != "conversions":
+        raise InvalidValueError(
+            f"feedback must be conversions where one arm is shown at a time: a visitor cannot "
+            f"compare it with another, got {feedback!r}",
+            argument="feedback",
+        )
+    return str(display)

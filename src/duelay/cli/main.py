@@ -9,7 +9,17 @@ from typing import Any
 import click
 
 from duelay import __version__
-from duelay.cli import experiments, listings, logs, recommend, service, simulate, stores, warm_up
+from duelay.cli import (
+    experiments,
+    listings,
+    logs,
+    plan,
+    recommend,
+    service,
+    simulate,
+    stores,
+    warm_up,
+)
 from duelay.cli.common import EPILOG, complain, complain_of_usage
 from duelay.errors import MissingExtraError
 
@@ -46,7 +56,7 @@ def main() -> None:
 
 
 # Each function `NAME_command` of these modules is a command.
-for module in (simulate, experiments, logs, service, recommend, listings, stores, warm_up):
+for module in (simulate, plan, experiments, logs, service, recommend, listings, stores, warm_up):
     for name, command in vars(module).items():
         if name.endswith("_command"):
             main.add_command(command)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -81,8 +81,11 @@ def _counting(bar: Any) -> Callable[[int], None]:
 @click.command("standing", cls=StoreCommand)
 @store_argument
 @name_argument(required=False)
+@click.option("--archived", is_flag=True, help="List experiments that are archived as well.")
 @import_option
-def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> None:
+def standing_command(
+    store: str, name: str | None, archived: bool, modules: tuple[str, ...]
+) -> None:
     """Print the standing of a live experiment; without NAME, list all experiments of a store.
 
     STORE is a SQLite file or an address, such as duels.db, postgresql+psycopg://user@host/name, or
@@ -92,18 +95,24 @@ def standing_command(store: str, name: str | None, modules: tuple[str, ...]) -> 
     live = find_live()
     if is_service(store):
         with live.connect(store, key_of_caller()) as service:
-            for each in service.names() if name is None else (name,):
+            names = service.names(archived=archived) if name is None else (name,)
+            for each in names:
                 found = service.open(each).standing()
-                click.echo(f"{each}: {found.headline}" if name is None else str(found))
+                click.echo(f"{each}: {found.headline}" if name is None else _describe(found))
         return
     with closing(live.Store(store)) as opened:
         if name is not None:
-            click.echo(str(live.Experiment.open(opened, name).standing()))
+            click.echo(_describe(live.Experiment.open(opened, name).standing()))
             return
-        for each in live.Experiment.names(opened):
+        for each in live.Experiment.names(opened, archived=archived):
             headline = live.Experiment.open(opened, each).standing().headline
             is_read = sys.stdout.isatty()  # by a person; a program has a line an experiment
             click.echo(wrapped(f"{each}: ", headline) if is_read else f"{each}: {headline}")
+
+
+def _describe(standing: Any) -> str:
+    """Return the summary of a standing, its table, and its guard-rails."""
+    return "\n\n".join([standing.summary.text, str(standing), *map(str, standing.guardrails)])
 
 
 @click.command("report", cls=StoreCommand)
@@ -118,7 +127,8 @@ def report_command(store: str, name: str, out: Path, modules: tuple[str, ...]) -
     """Write the page of a live experiment as one file of HTML, for mail and archives.
 
     It is the page that `duelay serve` shows now, with its charts and without forms. The file loads
-    nothing from other addresses.
+    nothing from other addresses. If the name of FILE ends in .svg, it is a picture of the summary
+    instead, for a slide.
     """
     import_modules(modules)
     live = find_live()
@@ -262,10 +272,55 @@ def release_command(store: str, name: str, modules: tuple[str, ...]) -> None:
 
 
 def _set_booking(store: str, name: str, modules: tuple[str, ...], *, is_held: bool) -> None:
+    with _opened(store, name, modules) as experiment:
+        (experiment.hold_booking if is_held else experiment.release_booking)()
+    click.echo(f"{name}: booking is {'held' if is_held else 'running'}")
+
+
+@contextmanager
+def _opened(store: str, name: str, modules: tuple[str, ...]) -> Iterator[Any]:
+    """Give an experiment of a store or of a service."""
     import_modules(modules)
     live = find_live()
     opened = live.connect(store, key_of_caller()) if is_service(store) else live.Store(store)
     with closing(opened):
-        experiment = opened.open(name) if is_service(store) else live.Experiment.open(opened, name)
-        (experiment.hold_booking if is_held else experiment.release_booking)()
-    click.echo(f"{name}: booking is {'held' if is_held else 'running'}")
+        yield opened.open(name) if is_service(store) else live.Experiment.open(opened, name)
+
+
+@click.command("finish", cls=StoreCommand)
+@store_argument
+@name_argument(required=True)
+@click.argument("arm", metavar="[ARM]", required=False)
+@import_option
+def finish_command(store: str, name: str, arm: str | None, modules: tuple[str, ...]) -> None:
+    """End a live experiment, and show ARM to everybody: by default the winner, or the leader.
+
+    Every later ask returns the arm. Answers are still recorded. `duelay reopen` goes on with the
+    experiment. STORE may be the address of a service.
+    """
+    with _opened(store, name, modules) as experiment:
+        experiment.finish(arm)
+        click.echo(f"{name}: finished, {experiment.standing().choice} is shown to everybody")
+
+
+@click.command("reopen", cls=StoreCommand)
+@store_argument
+@name_argument(required=True)
+@import_option
+def reopen_command(store: str, name: str, modules: tuple[str, ...]) -> None:
+    """Go on with a live experiment after `duelay finish`."""
+    with _opened(store, name, modules) as experiment:
+        experiment.reopen()
+    click.echo(f"{name}: running")
+
+
+@click.command("archive", cls=StoreCommand)
+@store_argument
+@name_argument(required=True)
+@click.option("--undo", is_flag=True, help="Put it on the lists again.")
+@import_option
+def archive_command(store: str, name: str, undo: bool, modules: tuple[str, ...]) -> None:
+    """Leave a live experiment that is finished out of lists; it still answers."""
+    with _opened(store, name, modules) as experiment:
+        experiment.archive(archived=not undo)
+    click.echo(f"{name}: {'on the lists' if undo else 'archived'}")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from duelay._core import checks
 from duelay.assumptions import TESTS, independence, order_balance, share_by_pair
 from duelay.assumptions.finding import Finding
-from duelay.assumptions.order import is_even
+from duelay.assumptions.order import is_even, position_effect
 from duelay.delays.delay import Delay, check_delay
 from duelay.delays.fitting import DelayEstimate
 from duelay.delays.joint_estimation import Joint
@@ -52,6 +52,10 @@ _BONUS = (
 _ONE_ORDER = (
     "the log does not say that the order of the arms was random, and no pair was shown in both "
     "orders, so the advantage of an arm cannot be told from that of the first place"
+)
+_ONE_ARM = (
+    "one arm was shown at a time: the share of answers mixes the delays with the conversion rates, "
+    "and the delay law is known up to a factor alone"
 )
 _SEEMS = ", if the order of the arms was random: the log does not say so, but agrees with it"
 
@@ -111,9 +115,15 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
     history = log if isinstance(log, History) else History.read(log, **reading)
     told_law = None if delay is None else _check_law(delay, history)
     prepared = _prepare(history, error)
+    if history.display == "one" and (told_law is not None or prepared.order is None):
+        need = "delay must be left out" if told_law is not None else "order must be a coin's"
+        raise InvalidValueError(f"{need} where one arm was shown at a time")
     is_vote = history.feedback == "votes"
     one_per_unit = draw_one_duel_per_unit(history) if is_vote else prepared.pooled
-    delays, why_no_law = find_delays(dataclasses.replace(one_per_unit, order=prepared.order), error)
+    delays, why_no_law = None, _ONE_ARM
+    if history.display == "pair":
+        ordered = dataclasses.replace(one_per_unit, order=prepared.order)
+        delays, why_no_law = find_delays(ordered, error)
     preferences, guarantee = _apply_method(prepared, told_law, delays, why_no_law)
     evidence = None
     if guarantee.has_evidence:
@@ -227,6 +237,7 @@ def _test_assumptions(log: _Log, one_per_unit: History) -> tuple[Finding, ...]:
     tests = [
         test for test in TESTS
         if not (test is order_balance and is_uneven and history.order is None)
+        and not (test is position_effect and history.display == "one")
     ]  # fmt: skip
     found = []
     for test in tests:

@@ -173,6 +173,8 @@ def problem_digest(problem: Problem) -> str:
     content = json.dumps([list(problem.arms), problem.matrix.tolist()])
     if problem.first_bonus:
         content += f" {problem.first_bonus!r}"
+    if problem.rates is not None:
+        content += f" {problem.rates.tolist()!r}"
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

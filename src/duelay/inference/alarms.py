@@ -110,7 +110,9 @@ def _tests(history: History, law: Delay | None) -> dict[str, tuple[Callable[...,
     """
     used: list[Callable[..., Finding]] = [preference_drift, independence]
     if law is None:
-        used += [order_balance, delay_by_winner] + [share_by_arm] * (history.n_arms > 2)
+        used += [order_balance, delay_by_winner]
+        # Where one arm is shown at a time, arms answer as often as their visitors convert.
+        used += [share_by_arm] * (history.n_arms > 2 and history.display == "pair")
     elif not isinstance(law, ByPair) or law.n_arms == history.n_arms:
         used += [told_law]
     if history.order == "alternate":  # turns are even, and make neighbours differ

@@ -97,12 +97,12 @@ def check_retiring(name: Any, arms: Sequence[str], arm_set: ArmSet) -> bool:
     return True
 
 
-def refuse_changes(policy: Policy) -> None:
+def refuse_changes(policy: Policy, *, by_clock: bool) -> None:
     """Raise ValueError for a policy whose arms cannot change."""
-    if getattr(policy, "margin", None) is not None:
+    if getattr(policy, "margin", None) is not None and not by_clock:
         raise InvalidValueError(
-            f"the arms of {policy} cannot change: its threshold leaves no error for that, as one "
-            "without a margin does"
+            f"the arms of {policy} cannot change in ticks: its threshold leaves no error for that, "
+            "as one with clock='wall' does"
         )
     if not policy.goes_by_clock or policy.delay == "learn-from-self-duels":
         raise InvalidValueError(

@@ -182,6 +182,13 @@ def _lower_shares(wins: Floats, losses: Floats, least: Floats) -> Floats:
     return low
 
 
+def lower_ends(wins: Floats, losses: Floats, least: Floats) -> Floats:
+    """Return the lower ends for counts of any shape; 0 where nothing was won."""
+    ends, known = np.zeros(wins.shape), wins > 0
+    ends[known] = _lower_shares(wins[known], losses[known], least[known])
+    return ends
+
+
 def of_censored(
     history: History, assumed: Any, error: float, share: Floats | None = None
 ) -> tuple[Floats, Floats]:

@@ -13,6 +13,7 @@ from duelay.ledger import age_to, clock_to, open_ledger, with_room
 from duelay.ledger.arms import reopen
 from duelay.ledger.evidence.eprocess import ANSWERED, OPEN, EProcess, start_eprocess
 from duelay.ledger.evidence.margin import VERDICTS
+from duelay.ledger.evidence.silence import FIRST_SHARE_OF_ONE
 from duelay.ledger.evidence.winner_threshold import NOBODY, all_evidence, error_at, need_all
 from duelay.logs.history import History
 
@@ -102,8 +103,6 @@ def evidence_of(eprocess: EProcess) -> Evidence:
     """Return the evidence of bets, as it is now."""
     n, best = int(eprocess.path_size[0]), int(eprocess.winner[0])
     verdict = VERDICTS[int(eprocess.verdict[0])]
-    if not eprocess.margin:  # a store keeps the winner alone
-        verdict = "running" if best == NOBODY else "winner"
     wanted = _needed(eprocess)
     arm = np.zeros(len(eprocess.doubts))
     all_evidence(eprocess, arm)
@@ -135,13 +134,14 @@ def evidence_of(eprocess: EProcess) -> Evidence:
 def _p_value(eprocess: EProcess, log_evidence: float) -> float:
     """The error at which an arm with this evidence would be declared: with a margin, K / E."""
     if eprocess.margin:
-        share = math.exp(eprocess.level) * eprocess.error  # K, or K (K - 1) if the end is two-sided
+        share = math.exp(eprocess.level) * eprocess.error  # what the level is divided by
         return min(1.0, share * math.exp(-log_evidence))
     return error_at(
         log_evidence,
         int((eprocess.joined == 0).sum()),
         winner_exists=eprocess.winner_exists,
         may_join=eprocess.has_changed or (eprocess.by_clock and not eprocess.winner_exists),
+        is_ordered=eprocess.shows_one,
     )
 
 
@@ -210,7 +210,8 @@ def _hoped_worth(eprocess: EProcess) -> float:
         return (answered + 10.0) / (matured + 10.0)
     if eprocess.told.is_told:
         return eprocess.told.worth
-    share = min(1.0, (2.0 * answered + 10.0) / (matured + 10.0))
+    hoped = 10.0 * FIRST_SHARE_OF_ONE if eprocess.shows_one else 10.0
+    share = min(1.0, (2.0 * answered + hoped) / (matured + 10.0))
     return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
 
 
@@ -233,7 +234,11 @@ def replay_bets(
         Otherwise answers after the last duel do not count.
     """
     eprocess = start_eprocess(
-        error, history.window, history.n_arms, by_clock=history.at is not None
+        error,
+        history.window,
+        history.n_arms,
+        by_clock=history.at is not None,
+        shows_one=history.display == "one",
     )
     eprocess = eprocess._replace(is_vote=history.feedback == "votes")
     if joined is not None and present is not None and (joined.any() or not present.all()):

@@ -61,6 +61,7 @@ class Guarantee(NamedTuple):
 NONE = Guarantee("none", "nobody says how the duels were chosen", has_evidence=False)
 BY_TOLD_LAW = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
 _BY_COIN = "the coin; whether an answer counts must not depend on who won"
+_OF_ONE = "the coin; whether a conversion counts must not depend on the arm that is shown"
 _IN_TURNS = Guarantee(
     "measured",
     f"measured, not proved ({MEASURED}): with turns instead of a coin, the next order is known",
@@ -115,8 +116,8 @@ def _of_policy(assumed: Any, feedback: str, order: str | None) -> Guarantee:
             "proved", words + (", if one arm beats all others" * assumed.winner_exists)
         )
     if isinstance(assumed, EProcess):
-        words = _BY_COIN + ", if one arm beats all others" * assumed.winner_exists
-        return Guarantee("proved", words)
+        words = _OF_ONE if assumed.shows_one else _BY_COIN
+        return Guarantee("proved", words + ", if one arm beats all others" * assumed.winner_exists)
     if order in ("coin", "alternate"):
         return Guarantee("proved", _BY_COIN) if order == "coin" else _IN_TURNS
     if order is None:

@@ -75,14 +75,8 @@ def leader_of(
 
     An arm without duels does not lead as long as another one may.
     """
-    is_shown = (ledger.plays.sum(axis=0) + ledger.plays.sum(axis=1)) > 0
     if isinstance(ledger.assumed, EProcess):
-        eprocess = ledger.assumed
-        doubts = np.where(eprocess.present, eprocess.doubts, np.inf)
-        if eprocess.winner[0] != NOBODY:
-            return int(eprocess.winner[0])
-        won = eprocess.lead.sum(axis=1)  # breaks ties
-        return int(np.lexsort((-won, doubts, ~(is_shown & eprocess.present)))[0])
+        return leader_by_bets(ledger)
     estimates = ledger.estimates() if estimates is None else estimates
     scores = scores_of(estimates) if policy.target == "borda" else policy.leads_by(estimates)
     if np.shape([] if scores is None else scores) not in ((0,), (len(active),)):
@@ -90,8 +84,22 @@ def leader_of(
             f"leads_by must return a number for each of the {len(active)} arms, or None, got "
             f"{scores!r} from {type(policy).__name__}"
         )
-    may_lead = active & is_shown
+    may_lead = active & _is_shown(ledger)
     return find_leader(estimates.mean, may_lead if may_lead.any() else active, scores)
+
+
+def leader_by_bets(ledger: Ledger) -> int:
+    """Return the arm of the verdict, or before that the one with the least doubts."""
+    eprocess: EProcess = ledger.assumed
+    if eprocess.winner[0] != NOBODY:
+        return int(eprocess.winner[0])
+    doubts = np.where(eprocess.present, eprocess.doubts, np.inf)
+    won = eprocess.lead.sum(axis=1)  # breaks ties
+    return int(np.lexsort((-won, doubts, ~(_is_shown(ledger) & eprocess.present)))[0])
+
+
+def _is_shown(ledger: Ledger) -> NDArray[np.bool_]:
+    return np.asarray((ledger.plays.sum(axis=0) + ledger.plays.sum(axis=1)) > 0)
 
 
 def intervals(

@@ -21,6 +21,7 @@ from duelay.inference.forecast import DuelsLeft
 from duelay.inference.guarantee import NONE, Guarantee
 from duelay.inference.leader import beaten, rank_arms
 from duelay.inference.posterior import Posterior, draw_posterior
+from duelay.inference.verdicts import describe_verdict
 from duelay.inference.warnings import find_doubts
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.logs.history import History
@@ -209,6 +210,24 @@ class Standing:
         return "running" if self.winner is None else "winner"
 
     @property
+    def verdict_words(self) -> str:
+        """The verdict as a sentence without its end; empty while it is running."""
+        if self.verdict == "running":
+            return ""
+        alike, worse = self._alike_and_worse()
+        margin = None if self.evidence is None else self.evidence.margin
+        return describe_verdict(self.verdict, self.arms[self.leader], margin, alike, worse)
+
+    def _alike_and_worse(self) -> tuple[list[str], list[str]]:
+        """Return the arms that the leader is not known to beat, and those that it beats."""
+        others = [arm for arm in range(len(self.arms)) if self.present[arm] and arm != self.leader]
+        beats = None if self.evidence is None else self.evidence.beats[self.leader]
+        names: tuple[list[str], list[str]] = ([], [])
+        for arm in others:
+            names[beats is not None and bool(beats[arm])].append(self.arms[arm])
+        return names
+
+    @property
     def candidates(self) -> NDArray[np.bool_]:
         """(K,): arms that may still be the winner.
 
@@ -230,7 +249,7 @@ class Standing:
         if self.scores is not None:
             others = np.arange(len(self.arms)) != self.leader
             return not bool(self.scores.is_candidate[others].any())
-        return self.verdict != "running"
+        return self.verdict not in ("running", "undecided")
 
     @functools.cached_property
     def _posterior(self) -> Posterior:
@@ -315,12 +334,19 @@ class Standing:
     @property
     def headline(self) -> str:
         """A sentence that names the leader or winner and how sure that is."""
-        duels = "1 duel" if self.tick == 1 else f"{self.tick:,} duels"
+        unit = self._unit
+        duels = f"1 {unit}" if self.tick == 1 else f"{self.tick:,} {unit}s"
         if not self.is_heard:
             return f"nothing has been heard after {duels}: no arm leads yet"
         from duelay.inference.alarms import in_words
 
         return self._verdict(duels) + in_words(self.alarms)
+
+    @property
+    def _unit(self) -> str:
+        """What a duel is called: where one arm is shown at a time, it is a visitor."""
+        shows_one = self.eprocess is not None and self.eprocess.shows_one
+        return "visitor" if shows_one else "duel"
 
     def _verdict(self, duels: str) -> str:
         leads, evidence = f"{self.arms[self.leader]} leads after {duels}", self.evidence
@@ -341,20 +367,15 @@ class Standing:
         if self.winner is not None and evidence is None:
             return f"{self.arms[self.winner]} wins by its intervals, after {duels} ({wrong})"
         if self.winner is not None and evidence is not None:
-            when = f"declared after {evidence.declared:,} duels"
+            when = f"declared after {evidence.declared:,} {self._unit}s"
             return f"{self.arms[self.winner]} wins: {when} ({wrong})"
-        if evidence is not None and evidence.margin is not None and self.is_sure:
-            best = self.arms[self.leader]
-            says = f"no arm beats {best} by {evidence.margin:g} or more"
-            if self.verdict == "equivalent":
-                says = f"{best} differs by less than {evidence.margin:g} from each arm that it is "
-                says += "not known to beat"
-            return f"{says}: found after {evidence.declared:,} duels ({wrong})"
+        if evidence is not None and evidence.verdict != "running":
+            return f"{self.verdict_words}: found after {evidence.declared:,} duels ({wrong})"
         if evidence is not None and evidence.is_out.all():
             return f"no arm beats all others, after {duels}: each has lost to another ({wrong})"
         sure = f"not yet sure at {100 * (1 - self.error):g} %{measured}"
         left = None if evidence is None else self.duels_left
-        more = "" if left is None else f": {left}"
+        more = "" if left is None else f": {left}".replace("duels", f"{self._unit}s")
         if left is None and self.eprocess is not None:
             is_early = self.heard < len(self.arms)  # the prior alone says so of many arms
             more = ": it seems that no arm beats all others"

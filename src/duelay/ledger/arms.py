@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.ledger.evidence.margin import RUNNING
+from duelay.ledger.evidence.margin import RUNNING, log_level, log_level_over_present
 from duelay.ledger.evidence.winner_threshold import (
     FOR_EVIDENCE,
     NOBODY,
@@ -76,9 +76,16 @@ def reopen(eprocess: EProcess, error: float) -> EProcess:
     eprocess.is_touched[low, high] = FOR_EVIDENCE
     eprocess.touched[: high.size] = low * k + high
     eprocess.n_touched[0] = high.size
+    if eprocess.margin:  # by the clock, its levels leave room for changes from the start
+        two_sided, by_clock = bool(eprocess.is_two_sided), bool(eprocess.by_clock)
+        return eprocess._replace(
+            has_changed=True,
+            level=log_level(first, error, two_sided=two_sided, may_change=by_clock),
+            level_over_present=log_level_over_present(first, error, two_sided=two_sided),
+        )
     return eprocess._replace(
         winner_exists=False,
         has_changed=True,
-        level=log_threshold(first, error, may_join=True),
+        level=log_threshold(first, error, may_join=True, is_ordered=eprocess.shows_one),
         level_over_present=log_threshold_over_present(first, error),
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, insert
 
 from duelay.errors import InvalidValueError
+from duelay.inference.leader import leader_by_bets
 from duelay.live.events import note
+from duelay.live.guardrails import check_guardrails, declare_guardrails
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.validation import check_arm, check_votes
@@ -19,9 +22,14 @@ def make_change(
     *,
     status: str | None = None,
     booking: str | None = None,
+    arm: str | None = None,
+    fallback: str | None = None,
+    archived: bool | None = None,
     add_arms: Sequence[str] = (),
     retire_arms: Sequence[str] = (),
+    add_guardrails: Mapping[str, Any] | None = None,
     max_arms: int | None = None,
+    by: str = "",
 ) -> Operation:
     """Return a request for several changes. If one of them cannot be made, none is.
 
@@ -31,42 +39,117 @@ def make_change(
     Parameters
     ----------
     status : str, optional
-        ``"running"`` or ``"paused"``; None leaves it as it is.
+        ``"running"``, ``"paused"`` or ``"finished"``; None leaves it as it is.
     booking : str, optional
         ``"running"``, or ``"held"`` if no duel is to enter the evidence; None leaves it as it is.
+    arm : str, optional
+        Of an experiment that is finished: the arm that is shown from now on. By default that of the
+        verdict, or else the leader.
+    fallback : str, optional
+        The arm that is shown while the experiment is paused.
+    archived : bool, optional
+        Whether lists leave the experiment out, which must be finished.
     add_arms : sequence of str
         New names, or the names of retired arms, which come back.
     retire_arms : sequence of str
         The names of arms.
+    add_guardrails : mapping, optional
+        New guard-rails, as for `Experiment.create`.
     max_arms : int, optional
         The number of arms, retired ones included, that the experiment may have afterwards.
+    by : str
+        Who makes the change, which its events say; empty if that is not known.
     """
     joining = list(dict.fromkeys(check_arm(arm) for arm in add_arms))
     leaving = list(dict.fromkeys(retire_arms))
 
     def do(connection: Connection, state: ExperimentState, moment: int) -> None:
-        _check(state, joining, leaving, max_arms)  # all of it, before anything is written
-        if status is not None and status != state.head["status"]:
-            kind = "paused" if status == "paused" else "resumed"
-            note(connection, state.settings.id, kind, "", f"it was {kind}", moment)
-            state.head["status"] = status
+        # All of it, before anything is written.
+        _check(state, joining, leaving, max_arms)
+        _check_ends(state, status, arm, fallback, archived, joining, leaving)
+        who = f", by {by}" if by else ""
+        if add_guardrails:
+            declare_guardrails(
+                connection, state.settings.id,
+                check_guardrails(add_guardrails, state.settings.window),
+                state.settings.window_in_micro, state.head["asked"],
+            )  # fmt: skip
         is_held = state.head["held"] is not None
         if booking is not None and is_held != (booking == "held"):
             kind = "released" if is_held else "held"
-            note(connection, state.settings.id, kind, "", f"its booking was {kind}", moment)
+            note(connection, state.settings.id, kind, "", f"its booking was {kind}{who}", moment)
             state.head["held"] = None if is_held else moment
-        for arm in joining:
-            if arm not in state.arms:
-                row = {"experiment": state.settings.id, "number": len(state.arms), "name": arm}
+        for name in joining:
+            if name not in state.arms:
+                row = {"experiment": state.settings.id, "number": len(state.arms), "name": name}
                 connection.execute(insert(schema.arms), row)
-                _change(connection, state, arm, "joined", moment)
-            elif arm not in _present(state):
-                _change(connection, state, arm, "joined", moment)
-        for arm in leaving:
-            if arm in _present(state):
-                _change(connection, state, arm, "retired", moment)
+                _change(connection, state, name, "joined", moment, who)
+            elif name not in _present(state):
+                _change(connection, state, name, "joined", moment, who)
+        for name in leaving:
+            if name in _present(state):
+                _change(connection, state, name, "retired", moment, who)
+        if fallback is not None:
+            state.head["fallback"] = state.arms.index(fallback)
+        _set_status(connection, state, status, arm, moment, who)
+        if archived is not None and archived != (state.head["archived"] is not None):
+            kind = "archived" if archived else "listed"
+            note(connection, state.settings.id, kind, "", f"it was {kind}{who}", moment)
+            state.head["archived"] = moment if archived else None
 
     return Operation(do)
+
+
+def _check_ends(
+    state: ExperimentState,
+    status: str | None,
+    arm: str | None,
+    fallback: str | None,
+    archived: bool | None,
+    joining: list[str],
+    leaving: list[str],
+) -> None:
+    """Refuse a status, or an arm to show, that cannot be."""
+    there = [each for each in dict.fromkeys([*_present(state), *joining]) if each not in leaving]
+    is_finished = (status or state.head["status"]) == "finished"
+    if status == "paused" and state.head["status"] == "finished":
+        raise InvalidValueError("status must be 'running', to reopen it: it is finished")
+    if arm is not None and status != "finished":
+        raise InvalidValueError(f"arm is what an experiment is finished with, got {arm!r} alone")
+    if archived and not is_finished:
+        raise InvalidValueError("archived needs an experiment that is finished: finish it first")
+    number = state.head["fallback"]
+    kept = fallback if number is None or fallback is not None else state.arms[number]
+    if kept is not None and kept not in there:
+        raise InvalidValueError(f"fallback must be an arm that is present, {there}, got {kept!r}")
+    if arm is not None and arm not in there:
+        raise InvalidValueError(f"arm must be one that is present, {there}, got {arm!r}")
+
+
+def _set_status(
+    connection: Connection,
+    state: ExperimentState,
+    status: str | None,
+    arm: str | None,
+    moment: int,
+    who: str,
+) -> None:
+    """Pause, resume, finish or reopen."""
+    head, before = state.head, (state.head["status"], state.head["chosen"])
+    if status is None or (status == before[0] == "finished" and arm is None):
+        return
+    shown = leader_by_bets(state.ledger) if arm is None else state.arms.index(arm)
+    head |= {"status": status, "chosen": shown if status == "finished" else None}
+    if status == "running":
+        head["archived"] = None
+    if (head["status"], head["chosen"]) == before:
+        return
+    kind = {"paused": "paused", "finished": "finished"}.get(status, "resumed")
+    if before[0] == "finished" and status == "running":
+        kind = "reopened"
+    about = state.arms[shown] if status == "finished" else ""
+    words = f"it was {kind}{who}" + (f": {about} is shown to everybody" if about else "")
+    note(connection, state.settings.id, kind, about, words, moment)
 
 
 def _present(state: ExperimentState) -> list[str]:
@@ -99,10 +182,12 @@ def _check(
 
 
 def _change(
-    connection: Connection, state: ExperimentState, arm: str, kind: str, moment: int
+    connection: Connection, state: ExperimentState, arm: str, kind: str, moment: int, who: str
 ) -> None:
     """Let an arm come or go."""
     state.change(arm, kind, moment)
+    words = f"{arm} {'joined' if kind == 'joined' else 'was retired'}{who}"
+    note(connection, state.settings.id, kind, arm, words, moment)
     row = {
         "experiment": state.settings.id,
         "place": len(state.changes) - 1,

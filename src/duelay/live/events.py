@@ -6,11 +6,15 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
+from duelay.inference.evidence import evidence_of
+from duelay.inference.leader import leader_by_bets
+from duelay.inference.verdicts import describe_verdict
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 
-KINDS = ("declared", "withdrawn", "alarm", "silent", "paused", "resumed",
-         "held", "released")  # fmt: skip
+KINDS = ("declared", "good_enough", "equivalent", "undecided", "withdrawn", "alarm", "silent",
+         "paused", "resumed", "held", "released", "finished", "reopened", "archived",
+         "listed", "joined", "retired", "guardrail")  # fmt: skip
 
 
 def note(
@@ -21,19 +25,30 @@ def note(
     connection.execute(insert(schema.events), row)
 
 
-def note_winner(
-    connection: Connection, state: ExperimentState, before: int | None, moment: int
-) -> None:
-    """Write down that a winner was declared, or that the declaration was withdrawn."""
-    if state.winner == before:
+def note_end(connection: Connection, state: ExperimentState, before: Any, moment: int) -> None:
+    """Write down a verdict, or that it was withdrawn; `before` is the row of the experiment."""
+    names, arms, head = ("winner", "verdict", "stopped"), state.arms, state.head
+    if all(head[name] == before[name] for name in names):
         return
-    if before is not None:
-        words = f"{state.arms[before]} is no longer declared: an arm came or went"
-        note(connection, state.settings.id, "withdrawn", state.arms[before], words, moment)
-    if state.winner is not None:
-        arm, duels = state.arms[state.winner], int(state.eprocess.declared[0])
-        words = f"{arm} wins: declared after {duels:,} duels"
-        note(connection, state.settings.id, "declared", arm, words, moment)
+    winner = state.winner
+    if before["winner"] not in (None, winner):
+        words = f"{arms[before['winner']]} is no longer declared: an arm came or went"
+        note(connection, state.settings.id, "withdrawn", arms[before["winner"]], words, moment)
+    verdict, best = state.verdict, leader_by_bets(state.ledger)
+    if verdict == "running":
+        return
+    if verdict == "undecided":
+        words = f"undecided after {head['asked']:,} duels: {arms[best]} is the best guess"
+    elif verdict == "winner":
+        words = f"{arms[best]} wins: declared after {int(state.eprocess.declared[0]):,} duels"
+    else:
+        beats = evidence_of(state.eprocess).beats[best]
+        others = [arm for arm in range(len(arms)) if arm != best and state.present[arm]]
+        alike, worse = ([arms[arm] for arm in others if beats[arm] == is_beaten]
+                        for is_beaten in (False, True))  # fmt: skip
+        words = describe_verdict(verdict, arms[best], state.settings.margin, alike, worse)
+    kind = "declared" if verdict == "winner" else verdict
+    note(connection, state.settings.id, kind, arms[best], words, moment)
 
 
 def read_events(connection: Connection, experiment: int, after: int = 0, n: int = 100) -> Any:

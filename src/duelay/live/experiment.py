@@ -16,13 +16,21 @@ from sqlalchemy.exc import IntegrityError
 
 from duelay import text
 from duelay._core import checks, timestamps
-from duelay._core.feedback import check_feedback
+from duelay._core.feedback import check_display, check_feedback
+from duelay._core.files import write_whole
 from duelay.delays.ticks_or_clock import in_time
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
-from duelay.ledger.evidence.silence import FIRST_KAPPA
+from duelay.ledger.evidence.silence import first_kappa
+from duelay.live.arrivals import read_gap
 from duelay.live.changes import make_change
 from duelay.live.clock import check_clock, meaning_of_at, wall
 from duelay.live.export import read_history, write_history
+from duelay.live.guardrails import (
+    check_guardrails,
+    declare_guardrails,
+    read_guardrails,
+    write_events,
+)
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import ExperimentState, read_arms
 from duelay.live.storage import schema
@@ -38,9 +46,13 @@ from duelay.live.validation import (
     check_name,
     check_votes,
     check_word,
+    find_arm,
+    find_date,
+    find_margin,
     find_policy,
 )
 from duelay.live.writes.group_commit import Batch, Request
+from duelay.live.writes.metrics import TellMetric
 from duelay.live.writes.requests import Ask, LiveDuel, Settle, Tell
 from duelay.live.writes.settlement import is_due, read_settled
 from duelay.live.writes.writer import Writer, unknown_experiment
@@ -98,11 +110,18 @@ class Experiment:
         policy: Policy | str | None = None,
         window: Any = WINDOW,
         feedback: str = "conversions",
+        display: str = "pair",
         error: float = ERROR,
         self_duels: bool = False,
         share: float = 0.0,
         forget_after: Any = None,
         lag: Any = None,
+        margin: float | None = None,
+        end: str | None = None,
+        budget: int | None = None,
+        until: Any = None,
+        fallback: str | None = None,
+        guardrails: Any = None,
         clock: Callable[[], float] | str | None = None,
         **opened: Any,
     ) -> Experiment:
@@ -128,6 +147,10 @@ class Experiment:
             no limit.
         feedback : str
             ``"conversions"``, where only a win of the first is ever told, or ``"votes"``.
+        display : str
+            ``"pair"``, where the two arms of a duel are shown together; or ``"one"``, an A/B test:
+            show the `arm` that `ask` returns alone, and tell when the visitor converts. Arms are
+            then compared by their conversion rates.
         error : float
             The probability with which a declared winner may be wrong.
         self_duels : bool
@@ -139,6 +162,23 @@ class Experiment:
         lag : Duration, timedelta or str, optional
             How long after an answer came it may be told, such as ``"1d"`` for answers that come as
             a file every night. Each duel enters the evidence so much later.
+        margin : float, optional
+            The largest difference that does not matter, in points of preference: 0.05 for 45 to
+            55 %. The experiment then also ends when nothing differs by more.
+        end : str, optional
+            With a margin, what ends it if no arm wins: ``"equivalent"`` (the default) or
+            ``"good_enough"``, as for `duelay.Decide`.
+        budget : int, optional
+            The number of duels after which it stops, whatever is known then.
+        until : datetime, Duration, timedelta, str or float, optional
+            When it stops: a time, or how long after its creation, such as ``"30d"``.
+        fallback : str, optional
+            The arm that `ask` returns while the experiment is paused.
+        guardrails : mapping, optional
+            Other events of a duel, which never choose pairs, by their names: the excess of an arm's
+            rate over that of the baseline above which an alarm is raised, such as ``{"refund":
+            0.02}``; None, to measure only; or ``{"bound": 0.02, "within": "2d"}``, where an event
+            counts up to this age in place of the window.
         clock : callable or str, optional
             The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
             thousand times as fast as the world from now on, in all processes. A function that
@@ -151,10 +191,15 @@ class Experiment:
         checks.one_of("goal", goal, GOALS)
         if check_feedback(feedback, counts="each answer must say of which duel it is") == "votes":
             check_votes(arms)
+        check_display(display, feedback)
         length = None if window is None else check_length("window", window)
         error = checks.number("error", error, least=MIN_ERROR, below=1)
         checks.yes_or_no("self_duels", self_duels)
-        chosen = find_policy(policy, goal, length, error, feedback, self_duels=self_duels)
+        margin, ends = find_margin(margin, end, policy)
+        chosen = find_policy(
+            policy, goal, length, error, feedback,
+            self_duels=self_duels, margin=margin, end=ends, display=display,
+        )  # fmt: skip
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
             error = chosen.error if isinstance(chosen, Decide) else error
@@ -164,19 +209,25 @@ class Experiment:
         forget = None if forget_after is None else check_length("forget_after", forget_after)
         check_forgetting(forget, length)
         late = None if lag is None else check_length("lag", lag)
+        metrics = check_guardrails(guardrails, length)
         row = {
             "name": name,
             "goal": goal,
             "policy": str(chosen),
             "feedback": feedback,
+            "display": display,
             "window": None if length is None else round(float(length) * MICRO),
             "error": error,
             "self_duels": self_duels,
             "share": checks.number("share", share, least=0, most=1),
             "forget_after": None if forget is None else round(float(forget) * MICRO),
             "lag": 0 if late is None else round(float(late) * MICRO),
+            "margin": margin,
+            "ends": None if margin is None else ends,
+            "budget": None if budget is None else checks.whole("budget", budget, least=1),
+            "fallback": None if fallback is None else find_arm("fallback", fallback, arms),
             "status": "running",
-            "kappa": FIRST_KAPPA,
+            "kappa": first_kappa(shows_one=display == "one"),
             "stride": 1,
         }
         row["clock"] = noted = check_clock(clock)
@@ -188,6 +239,7 @@ class Experiment:
                 writer.clock.created = writer.clock.of_creation(shared, begun)
                 writer.created = round(writer.clock.created * MICRO)
                 row["created"] = row["moment"] = row["settled"] = writer.created
+                row["until"] = find_date(until, writer.created)
                 writer.id = connection.execute(
                     insert(schema.experiments).returning(schema.experiments.c.id), row
                 ).scalar_one()
@@ -196,6 +248,8 @@ class Experiment:
                     [{"experiment": writer.id, "number": number, "name": arm}
                      for number, arm in enumerate(arms)],
                 )  # fmt: skip
+                micro = None if length is None else round(float(length) * MICRO)
+                declare_guardrails(connection, writer.id, metrics, micro)
         except StoreError as error_of_store:
             if isinstance(error_of_store.__cause__, IntegrityError):
                 raise InvalidValueError(
@@ -251,13 +305,15 @@ class Experiment:
         return cls(Writer(store, row.id, name, policy, **made, **opened))
 
     @classmethod
-    def names(cls, store: Store | str | Path) -> tuple[str, ...]:
+    def names(cls, store: Store | str | Path, *, archived: bool = True) -> tuple[str, ...]:
         """Return the names of all experiments in a store.
 
         Parameters
         ----------
         store : Store, str or Path
             The store, or its address.
+        archived : bool
+            Whether those that are archived are among them.
 
         Returns
         -------
@@ -266,11 +322,10 @@ class Experiment:
         """
         store = open_store(store)
         store.need()
+        table = schema.experiments
         with store.reading() as connection:
-            rows = connection.execute(
-                select(schema.experiments.c.name).order_by(schema.experiments.c.id)
-            )
-            return tuple(row.name for row in rows)
+            rows = connection.execute(select(table.c.name, table.c.archived).order_by(table.c.id))
+            return tuple(row.name for row in rows if archived or row.archived is None)
 
     @classmethod
     def name_of(cls, store: Store | str | Path, id: str) -> str:
@@ -310,14 +365,20 @@ class Experiment:
     def ask(self, unit: str | int | None = None, key: str | int | None = None) -> LiveDuel:
         """Return a duel: show its `first` and `second` arm, in this order.
 
-        Once a winner is declared, `settled` is True, and `id`, `first` and `second` are None: show
-        the `winner`. An experiment made with a `share` still gives that share of asks a duel.
+        Once the experiment has ended, `settled` is True, and `id`, `first` and `second` are None:
+        show the `winner`. It is the arm with which the experiment was finished, or that of the
+        verdict: a declared winner, with a margin one that is good enough or equivalent, or the
+        leader when the budget is spent. So is the `fallback` in a pause. An experiment made with a
+        `share` still gives that share of asks a duel after a verdict of the evidence.
+
+        Where one arm is shown at a time, show `arm`: the first arm of the duel, or the `winner`.
 
         Parameters
         ----------
         unit : str or int, optional
             The visitor, prompt or judge that answers. While a duel of the unit is open, it gets the
-            same duel again. Repeated answers from one unit are correlated, so only its first duel
+            same duel again; where one arm is shown at a time, as long as no winner is declared.
+            Repeated answers from one unit are correlated, so only its first duel
             on a pair enters the evidence.
         key : str or int, optional
             A key that makes the call idempotent: a call that is repeated with the same key, after a
@@ -331,14 +392,24 @@ class Experiment:
         Raises
         ------
         PausedError
-            If the experiment is paused and no winner is declared.
+            If the experiment is paused without a `fallback`, and has not ended.
         """
         request = Ask(check_word("unit", unit), check_word("key", key))
         duel: LiveDuel = self.submit(request)
         return duel
 
-    def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
+    def tell(
+        self,
+        duel: LiveDuel | str,
+        winner: str | None = None,
+        at: Any = None,
+        *,
+        metric: str | None = None,
+        arm: str | None = None,
+    ) -> str:
         """Record that the first arm of a duel won: now, later, in any order, or never.
+
+        With `metric`, record that another event followed the duel.
 
         Parameters
         ----------
@@ -350,6 +421,11 @@ class Experiment:
         at : float or datetime, optional
             The time at which the answer came, if that was before now: seconds since the epoch or an
             aware datetime. The age at this time decides whether the answer counts as evidence.
+        metric : str, optional
+            The name of a guard-rail: its event is told, and no answer.
+        arm : str, optional
+            With `metric`, where two arms were shown: the one that the event is about, its name or
+            ``"first"`` or ``"second"``.
 
         Returns
         -------
@@ -362,8 +438,37 @@ class Experiment:
         UnknownDuelError
             If the duel was never asked.
         """
-        answer: str = self.submit(self.make_tell(duel, winner, at))
+        request: Tell | TellMetric = self.make_tell(duel, winner, at)
+        if metric is not None:
+            request = self.make_metric(duel, metric, arm, at, winner)
+        elif arm is not None:
+            raise InvalidValueError(f"arm is said with a metric, got {arm!r} alone", argument="arm")
+        answer: str = self.submit(request)
         return answer
+
+    def make_metric(
+        self, duel: Any, metric: str, arm: str | None = None, at: Any = None, winner: Any = None
+    ) -> TellMetric:
+        """Return the request that `tell` submits for a metric, with its arguments checked.
+
+        Parameters
+        ----------
+        duel, metric, arm, at, winner : object
+            As for `tell`; the winner must be left out.
+
+        Returns
+        -------
+        TellMetric
+            The request.
+        """
+        if winner is not None:
+            raise InvalidValueError(
+                f"winner must be left out with a metric, got {winner!r}", argument="winner"
+            )
+        told = self.make_tell(duel, None, at)
+        return TellMetric(
+            told.id, str(check_word("metric", metric)), check_word("arm", arm), told.at
+        )
 
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Record several answers as the news of one moment.
@@ -449,9 +554,13 @@ class Experiment:
             The standing.
         """
         with self.reading() as (connection, head):
-            state = read_settled(connection, head, self._writer.read_time(connection, head))
-            self._writer.has_shown_winner |= state.head["winner"] != head["winner"]
-            return stand(state, self.policy, self.latest, confidence)
+            moment = self._writer.read_time(connection, head)
+            state = read_settled(connection, head, moment)
+            ends = ("winner", "verdict", "stopped")
+            self._writer.has_shown_winner |= any(state.head[end] != head[end] for end in ends)
+            gap = read_gap(connection, state, moment / MICRO)
+            found = stand(state, self.policy, self.latest, confidence, gap)
+            return found.with_guardrails(read_guardrails(connection, state, moment))
 
     def history(self) -> History:
         """Return every duel that is kept, and its answer, for `duelay.assumptions`."""
@@ -497,7 +606,7 @@ class Experiment:
 
     @property
     def status(self) -> str:
-        """``"running"`` or ``"paused"``."""
+        """``"running"``, ``"paused"`` or ``"finished"``."""
         with self.reading() as (_, head):
             return str(head["status"])
 
@@ -590,13 +699,52 @@ class Experiment:
 
     # Changing.
 
-    def pause(self) -> None:
-        """Ask no more; answers are still heard."""
-        self.submit(make_change(status="paused"))
+    def pause(self, fallback: str | None = None) -> None:
+        """Ask no more; answers are still heard.
+
+        Parameters
+        ----------
+        fallback : str, optional
+            The arm that `ask` returns meanwhile. By default that of `create`; if there is none,
+            `ask` raises `PausedError`.
+        """
+        self.submit(make_change(status="paused", fallback=fallback))
 
     def resume(self) -> None:
         """Go on after a pause."""
         self.submit(make_change(status="running"))
+
+    def finish(self, arm: str | None = None) -> None:
+        """End the experiment: `ask` returns one arm from now on, and answers are still heard.
+
+        Parameters
+        ----------
+        arm : str, optional
+            The arm; by default that of the verdict, or the leader before there is one.
+
+        Raises
+        ------
+        InvalidValueError
+            If there is no such arm, or it is retired.
+        """
+        self.submit(make_change(status="finished", arm=arm))
+
+    def reopen(self) -> None:
+        """Go on with an experiment that was finished; its evidence is kept, and errors do not grow.
+
+        A verdict still holds, and a budget that was spent is spent.
+        """
+        self.submit(make_change(status="running"))
+
+    def archive(self, *, archived: bool = True) -> None:
+        """Leave an experiment that is finished out of lists.
+
+        Parameters
+        ----------
+        archived : bool
+            False puts it on the lists again, as does `reopen`.
+        """
+        self.submit(make_change(archived=checks.yes_or_no("archived", archived)))
 
     def hold_booking(self) -> None:
         """Enter no duels into the evidence until `release_booking` is called.
@@ -640,6 +788,42 @@ class Experiment:
             If there is no such arm, or only two are left.
         """
         self.submit(make_change(retire_arms=[name]))
+
+    def export_events(self, path: str | Path) -> Path:
+        """Write the events of guard-rails whose duels are kept as CSV.
+
+        Its columns are `duel` (its number, from 1 in the order of asking), `metric`, `arm`, `at`
+        in seconds since the epoch, and `late`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, which is replaced.
+
+        Returns
+        -------
+        Path
+            The path.
+        """
+        path = Path(path)
+        with self.store.reading() as connection:
+            arms = read_arms(connection, self.id)
+            write_whole(path, write_events(connection, self.id, arms).encode())
+        return path
+
+    def add_guardrail(self, metric: str, bound: float | None = None, within: Any = None) -> None:
+        """Count another event of duels from now on; see `create`.
+
+        Parameters
+        ----------
+        metric : str
+            The name of the event.
+        bound : float, optional
+            The excess over the baseline above which an alarm is raised; None to measure only.
+        within : Duration, timedelta or str, optional
+            The age up to which an event counts; by default the window.
+        """
+        self.submit(make_change(add_guardrails={metric: {"bound": bound, "within": within}}))
 
     def delete(self) -> None:
         """Remove the experiment and all its duels from the store, for ever."""

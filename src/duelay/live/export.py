@@ -36,6 +36,7 @@ class ExportedSettings(NamedTuple):
     forgotten: int  # duels whose rows are folded into the counters
     changes: tuple[Change, ...]
     declared: Declaration | None
+    display: str = "pair"
 
     @classmethod
     def of(cls, state: ExperimentState) -> ExportedSettings:
@@ -51,8 +52,9 @@ class ExportedSettings(NamedTuple):
             forgotten=head["forgotten"],
             changes=tuple(state.changes),
             declared=None
-            if state.winner is None
+            if state.verdict != "winner" or state.winner is None
             else Declaration(state.arms[state.winner], tick, settings.policy),
+            display=settings.display,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -116,6 +118,7 @@ def read_history(
         window=settings.window,
         feedback=settings.feedback,
         order="coin",
+        display=settings.display,
         arms=state.arms,
         at=asked / MICRO,
         now=head["moment"] / MICRO if len(rows) else None,

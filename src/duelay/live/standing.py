@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,15 +18,21 @@ from duelay.inference.alarms import find_alarms
 from duelay.inference.confidence_sequences import of_margin, of_shares, shares
 from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.guarantee import find_guarantee
-from duelay.inference.leader import intervals, leader_of
+from duelay.inference.leader import intervals, leader_of, rank_arms
+from duelay.inference.rates import Rates, find_rates, write_rates
 from duelay.inference.standing import Standing
+from duelay.inference.verdicts import points
+from duelay.ledger.evidence.margin import ENDS
+from duelay.live.guardrails import ReportedGuardrail, describe_alarm
 from duelay.live.state import ExperimentState
 from duelay.live.storage.schema import MICRO
+from duelay.live.summary import Summary, is_early, summarise
 from duelay.logs.history import History
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
 
 _MAX_TESTED_DUELS = 100_000  # duels that the tests of assumptions look at
+_MOST_DIFFERENCE = 0.15  # of preference: wider intervals are not worth a sentence
 _MAX_CONFIDENCE = 1.0 - 1e-12  # with a tiny error, 1 - error would round to 1
 
 
@@ -40,7 +47,7 @@ class LiveStanding(Standing):
     name : str
         The name of the experiment.
     status : str
-        ``"running"`` or ``"paused"``.
+        ``"running"``, ``"paused"`` or ``"finished"``.
     answers : ndarray of int or None
         (K, K), the number of answers that were counted, for either winner.
     repeats : ndarray of int or None
@@ -54,8 +61,28 @@ class LiveStanding(Standing):
         The latest known time, in seconds since the epoch.
     booking : str
         ``"running"``, or ``"held"`` while no duels enter the evidence.
+    is_stopped : bool
+        Whether the budget was spent, or the date had come, before there was a verdict.
+    budget : int or None
+        The duels after which it stops.
+    until : float or None
+        When it stops, in seconds since the epoch.
+    fallback, chosen : str or None
+        The arm that is shown in a pause, and the one with which the experiment was finished.
+    is_archived : bool
+        Whether lists leave it out.
+    display : str
+        ``"pair"``, or ``"one"`` if one arm is shown at a time.
+    rates : Rates or None
+        The conversion rates and lifts, if one arm is shown at a time.
     read : callable or None
         A function that returns the latest duels.
+    wins : ndarray of float or None
+        (K, K), the answers that count in which i won over j, in either order; a tie is half a win.
+    seconds_per_duel : float or None
+        The mean time between two duels of the last 24 hours; None if no duels come now.
+    guardrails : tuple of ReportedGuardrail
+        The rates of other events by arm, and whether an arm is worse than the baseline.
     """
 
     name: str = ""
@@ -66,12 +93,76 @@ class LiveStanding(Standing):
     window: Duration | None = None
     now: float = 0.0
     booking: str = "running"
+    is_stopped: bool = False
+    budget: int | None = None
+    until: float | None = None
+    fallback: str | None = None
+    chosen: str | None = None
+    is_archived: bool = False
+    display: str = "pair"
+    rates: Rates | None = None
     read: Callable[[int], History] | None = None
+    wins: NDArray[np.float64] | None = None
+    seconds_per_duel: float | None = None
+    guardrails: tuple[ReportedGuardrail, ...] = ()
 
     @property
     def evidence(self) -> Evidence | None:
         """How much speaks for each arm, now and in the past."""
         return None if self.eprocess is None else self._evidence
+
+    @property
+    def verdict(self) -> str:
+        """What is known: ``"running"``, ``"winner"``, ``"good_enough"``, ``"equivalent"``.
+
+        Or ``"undecided"``: the budget is spent, or the date has come. Then the open duels may still
+        give another verdict, once they are booked.
+        """
+        found = super().verdict
+        return "undecided" if found == "running" and self.is_stopped else found
+
+    @property
+    def verdict_words(self) -> str:
+        """The verdict as a sentence without its end; while it is running, how far arms differ."""
+        if self.verdict == "running":
+            return self._differences()
+        if self.verdict != "undecided":
+            return super().verdict_words
+        why = f"after {self.tick:,} duels"
+        if self.budget is not None and self.tick >= self.budget:
+            why = f"within the budget of {self.budget:,} duels"
+        guess = f"undecided {why}: {self.arms[self.leader]} is the best guess, and to choose it "
+        guess += f"loses {points(self.loss)} on average"
+        if self.p_value is not None:
+            guess += f" (p = {self.p_value:.2g})"
+        waiting = 0 if self.evidence is None else int(self.evidence.n_open.sum()) // 2
+        return guess + (f"; {waiting:,} open duels may still decide" if waiting else "")
+
+    @property
+    def p_value(self) -> float | None:
+        """The smallest error at which there would be a verdict on the leader; valid at any time."""
+        return None if self.evidence is None else float(self.evidence.p_value[self.leader])
+
+    @property
+    def choice(self) -> str | None:
+        """The arm that `ask` returns alone now; None if it asks for duels."""
+        if self.chosen is not None:
+            return self.chosen
+        if self.verdict != "running":
+            return self.arms[self.leader]
+        return self.fallback if self.status == "paused" else None
+
+    def _differences(self) -> str:
+        """Say how far the other arms can differ from the leader, once that is known somewhat."""
+        others = self.present & (np.arange(len(self.arms)) != self.leader)
+        ends = np.abs(np.array([self.lower[self.leader], self.upper[self.leader]])[:, others] - 0.5)
+        if not self.is_heard or not ends.size or ends.max() > _MOST_DIFFERENCE:
+            return ""
+        which = "the other arm differs" if others.sum() == 1 else "the other arms differ"
+        return (
+            f"{which} from {self.arms[self.leader]} by at most {points(float(ends.max()))}; to "
+            f"stop now and choose it loses {points(self.loss)} on average"
+        )
 
     @property
     def heard(self) -> int:
@@ -97,6 +188,29 @@ class LiveStanding(Standing):
         declared = None if history.declared is None else history.declared.tick
         return find_alarms(history, None, declared)
 
+    @functools.cached_property
+    def summary(self) -> Summary:
+        """The numbers that a manager asks for, and sentences on them."""
+        return summarise(self)
+
+    def at_traffic(self, seconds_per_duel: float | None) -> LiveStanding:
+        """Return the same standing for another traffic; nothing else is computed again.
+
+        Parameters
+        ----------
+        seconds_per_duel : float or None
+            The mean time between two duels; None if no duels come now.
+
+        Returns
+        -------
+        LiveStanding
+            A copy with this traffic.
+        """
+        found = copy.copy(self)
+        found.__dict__.pop("summary", None)
+        found.__dict__["seconds_per_duel"] = seconds_per_duel
+        return found
+
     def without_alarms(self) -> LiveStanding:
         """Return the same without the tests of assumptions, which go through many duels."""
         return self.with_alarms(())
@@ -118,10 +232,34 @@ class LiveStanding(Standing):
         found.__dict__["alarms"] = alarms  # where a cached property keeps it
         return found
 
+    def with_guardrails(self, found: tuple[ReportedGuardrail, ...]) -> LiveStanding:
+        """Return the same standing with guard-rails.
+
+        Parameters
+        ----------
+        found : tuple of ReportedGuardrail
+            The guard-rails.
+
+        Returns
+        -------
+        LiveStanding
+            A copy with the guard-rails.
+        """
+        return replace(self, guardrails=found) if found else self
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
-        return (*super().warnings, *self._repeats())
+        return (*super().warnings, *self._repeats(), *self._worse())
+
+    def _worse(self) -> tuple[str, ...]:
+        """Return a sentence for each arm that a guard-rail alarms about."""
+        return tuple(
+            describe_alarm(found, arm)
+            for found in self.guardrails
+            for arm in found.arms
+            if arm.alarm
+        )
 
     def _repeats(self) -> tuple[str, ...]:
         n = 0 if self.repeats is None else int(self.repeats.sum())
@@ -132,11 +270,28 @@ class LiveStanding(Standing):
             "count as evidence: ask more units",
         )
 
+    def __str__(self) -> str:
+        if self.rates is None:
+            return super().__str__()
+        order = rank_arms(self.mean, self.leader, self.present)
+        names = [f"{arm}{'' if is_present else ' (retired)'}"
+                 for arm, is_present in zip(self.arms, self.present, strict=True)]  # fmt: skip
+        leader = self.leader if self.is_heard else None
+        lines = [self.headline, write_rates(order, names, leader, self.rates)]
+        return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
+
     @property
     def headline(self) -> str:
         """Who leads or has won, and how sure that is, in a sentence."""
         held = "; booking is held, no duel enters the evidence" if self.booking == "held" else ""
-        return super().headline + held + ("; paused" if self.status == "paused" else "")
+        shown = f" with {self.chosen}, which is shown to everybody" if self.chosen else ""
+        status = "" if self.status == "running" else f"; {self.status}{shown}"
+        return super().headline + held + status
+
+    def _verdict(self, duels: str) -> str:
+        if self.verdict == "undecided":
+            return self.verdict_words
+        return f"too early to say after {duels}" if is_early(self) else super()._verdict(duels)
 
 
 Matrix = list[list[float | None]]  # None where JSON has no number: nan and infinities
@@ -168,6 +323,25 @@ class ReportedEstimates:
 
 
 @dataclass(frozen=True)
+class ReportedRates:
+    """Conversion rates by arm, and the lift of the row's arm over the column's, with intervals.
+
+    A rate is that of the visitors whose window has `closed`: of these, `converted` did so in time.
+    """
+
+    shown: list[int]
+    conversions: list[int]
+    closed: list[int]
+    converted: list[int]
+    rate: list[float | None]
+    lower: list[float | None]
+    upper: list[float | None]
+    lift: Matrix
+    lift_lower: Matrix
+    lift_upper: Matrix
+
+
+@dataclass(frozen=True)
 class StandingReport:
     """Where an experiment stands, as plain data.
 
@@ -176,7 +350,7 @@ class StandingReport:
     """
 
     name: str
-    status: Literal["running", "paused"]
+    status: Literal["running", "paused", "finished"]
     headline: str
     leader: str | None
     winner: str | None
@@ -201,14 +375,33 @@ class StandingReport:
     warnings: list[str]
     alarms: list[ReportedAlarm]
     booking: Literal["running", "held"]  # held: no duels enter the evidence
+    verdict: Literal["running", "winner", "good_enough", "equivalent", "undecided"]
+    verdict_words: str  # the verdict, or while it is running how far arms can differ
+    choice: str | None  # the arm that an ask gets alone now
+    margin: float | None
+    end: str | None
+    budget: int | None
+    until: float | None
+    fallback: str | None
+    archived: bool
+    loss: float | None  # expected, of choosing the leader now: an opinion
+    p_value: float | None  # the error at which there would be a verdict on the leader
+    summary: Summary
+    guardrails: list[ReportedGuardrail] = field(default_factory=list)
+    display: Literal["pair", "one"] = "pair"  # one: one arm is shown at a time
+    rates: ReportedRates | None = None  # where one arm is shown at a time
 
     @classmethod
     def of(cls, given: LiveStanding) -> StandingReport:
         """Return the report of a standing."""
         evidence, arms, winner = given.evidence, given.arms, given.winner
+        verdict: Any = given.verdict
+        status: Any = given.status
+        eprocess = given.eprocess
+        has_margin = eprocess is not None and eprocess.margin > 0.0
         return cls(
             name=given.name,
-            status="paused" if given.status == "paused" else "running",
+            status=status,
             headline=given.headline,
             leader=arms[given.leader] if given.is_heard else None,
             winner=None if winner is None else arms[winner],
@@ -235,14 +428,42 @@ class StandingReport:
             warnings=list(given.warnings),
             alarms=[ReportedAlarm(alarm.name, str(alarm)) for alarm in given.alarms],
             booking="held" if given.booking == "held" else "running",
+            verdict=verdict,
+            verdict_words=given.verdict_words,
+            choice=given.choice,
+            margin=eprocess.margin if eprocess is not None and has_margin else None,
+            end=ENDS[eprocess.is_two_sided] if eprocess is not None and has_margin else None,
+            budget=given.budget,
+            until=given.until,
+            fallback=given.fallback,
+            archived=given.is_archived,
+            loss=given.loss if given.is_heard else None,
+            p_value=given.p_value,
+            summary=given.summary,
+            guardrails=list(given.guardrails),
+            display="one" if given.display == "one" else "pair",
+            rates=None
+            if given.rates is None
+            else ReportedRates(
+                **{
+                    field.name: _finite(values) if values.dtype == np.float64 else values.tolist()
+                    for field in fields(ReportedRates)
+                    for values in [getattr(given.rates, field.name)]
+                }
+            ),
         )
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StandingReport:
         """Return the report that a service has sent; fields of later versions are left out."""
-        said = {field.name: found[field.name] for field in fields(cls)}
+        said = {field.name: found[field.name] for field in fields(cls) if field.name in found}
+        rails = [ReportedGuardrail.from_json(each) for each in found.get("guardrails", [])]
+        said["guardrails"] = rails
         said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
         said["estimates"] = _known(ReportedEstimates, found["estimates"])
+        said["summary"] = Summary.from_json(found["summary"])
+        if said.get("rates") is not None:
+            said["rates"] = _known(ReportedRates, said["rates"])
         said["alarms"] = [_known(ReportedAlarm, alarm) for alarm in found["alarms"]]
         return cls(**said)
 
@@ -251,7 +472,10 @@ class StandingReport:
         return vars(self) | {
             "guarantee": vars(self.guarantee),
             "estimates": vars(self.estimates),
+            "rates": None if self.rates is None else vars(self.rates),
             "alarms": [vars(alarm) for alarm in self.alarms],
+            "summary": self.summary.to_json(),
+            "guardrails": [found.to_json() for found in self.guardrails],
         }
 
 
@@ -271,6 +495,7 @@ def stand(
     policy: Policy,
     read: Callable[[int], History],
     confidence: float | None = None,
+    seconds_per_duel: float | None = None,
 ) -> LiveStanding:
     """Return the standing of an experiment, from its state."""
     settings, eprocess, ledger = state.settings, state.eprocess, state.ledger
@@ -278,12 +503,19 @@ def stand(
     confidence = checks.number("confidence", confidence, above=0, below=1)
     estimates = ledger.estimates()
     is_deciding = isinstance(policy, Decide)
-    share = shares(eprocess.joined, has_room=True)
     if eprocess.margin > 0.0:
         lower, upper = of_margin(eprocess, 1.0 - confidence)
     else:
+        share = shares(eprocess.joined, has_room=True)
         lower, upper = of_shares(eprocess.seen, 1.0 - confidence, share)
     k = len(state.arms)
+    rates = None
+    if settings.shows_one:
+        closed, converted = state.array("closed"), state.array("closed_conversions")
+        rates = find_rates(
+            ledger.plays, ledger.conversions, closed, converted, eprocess.seen, (lower, upper),
+            1.0 - confidence, eprocess.joined,
+        )  # fmt: skip
     return LiveStanding(
         arms=state.arms,
         tick=state.head["asked"],
@@ -317,8 +549,31 @@ def stand(
         now=state.head["moment"] / MICRO,
         booking="running" if state.head["held"] is None else "held",
         repeats=state.array("repeats"),
+        is_stopped=state.head["stopped"] is not None,
+        budget=settings.budget,
+        until=None if settings.until is None else settings.until / MICRO,
+        fallback=_name(state, "fallback"),
+        chosen=_name(state, "chosen"),
+        is_archived=state.head["archived"] is not None,
+        display=settings.display,
+        rates=rates,
         read=read,
+        wins=wins_of(state),
+        seconds_per_duel=seconds_per_duel,
     )
+
+
+def wins_of(state: ExperimentState) -> NDArray[np.float64]:
+    """(K, K): answers that enter in which i won over j, in either order; a tie is half a win."""
+    given, answers = state.array("given"), state.array("answers") - state.array("repeated_answers")
+    found = given + (answers - given).T if state.settings.is_vote else given.astype(np.float64)
+    np.fill_diagonal(found, 0.0)
+    return np.asarray(found)
+
+
+def _name(state: ExperimentState, column: str) -> str | None:
+    arm = state.head[column]
+    return None if arm is None else state.arms[arm]
 
 
 def pending_of(state: ExperimentState) -> NDArray[np.int64]:

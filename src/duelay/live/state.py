@@ -18,9 +18,11 @@ from sqlalchemy import Connection, delete, select
 
 from duelay import text
 from duelay._core.duration import Duration
+from duelay.inference.leader import leader_by_bets
 from duelay.ledger import Ledger, open_ledger
 from duelay.ledger.arms import change_arm, reopen
 from duelay.ledger.evidence.eprocess import PATH, EProcess, start_eprocess
+from duelay.ledger.evidence.margin import VERDICTS
 from duelay.ledger.evidence.stored_duels import doubt_anew, look_now, touch_all
 from duelay.ledger.evidence.winner_threshold import NOBODY, needed
 from duelay.live.storage import schema, statements
@@ -28,7 +30,10 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_buckets import TimeBuckets, merge, wide_enough
 from duelay.logs.arm_changes import Change, joined_of, present_of
 
-_OF_EPROCESS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen")
+_OF_EPROCESS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen", "log_bar",
+                "best_bar")  # fmt: skip
+_OF_TIES = ("tie_near", "tie_far")  # the last axis of `tie_wealth`
+_AT_LOOKS = ("log_evidence", "best", "seen", "log_bar", "best_bar")  # what a look may change
 _OF_LEDGER = ("plays", "conversions")
 _SCALARS = (  # fields of `EProcess`, and columns of `experiments`
     "kappa", "refit", "n_matured", "n_answered", "n_heard", "delays", "declared", "stride",
@@ -51,7 +56,7 @@ class PairCounts(NamedTuple):
     closed_given: NDArray[np.float64]
 
 
-_COLUMNS = (*PairCounts._fields, *_OF_EPROCESS, *_OF_LEDGER)
+_COLUMNS = (*PairCounts._fields, *_OF_EPROCESS, *_OF_TIES, *_OF_LEDGER)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,18 +68,28 @@ class Settings:
     goal: str
     policy: str
     feedback: str
+    display: str
     window: Duration | None
     error: float
     self_duels: bool
     share: float
     forget_after: Duration | None
     lag: int  # microseconds
+    margin: float | None
+    ends: str | None
+    budget: int | None
+    until: int | None  # microseconds
     created: int
 
     @property
     def is_vote(self) -> bool:
         """Whether both outcomes are told."""
         return self.feedback == "votes"
+
+    @property
+    def shows_one(self) -> bool:
+        """Whether the first arm of a duel is shown alone."""
+        return self.display == "one"
 
     @property
     def window_in_micro(self) -> int | None:
@@ -107,9 +122,26 @@ class ExperimentState:
 
     @property
     def winner(self) -> int | None:
-        """The arm that is declared."""
+        """The arm of the verdict: it is declared, or with a margin good enough or equivalent."""
         winner = int(self.eprocess.winner[0])
         return None if winner == NOBODY else winner
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, as `LiveStanding` has it."""
+        if self.winner is not None:
+            return VERDICTS[int(self.eprocess.verdict[0])]
+        return "running" if self.head["stopped"] is None else "undecided"
+
+    def settled_arm(self, moment: int) -> int | None:
+        """Return the arm that an ask gets alone; None if it gets a duel, or an error in a pause."""
+        head = self.head
+        if head["status"] == "finished":
+            return int(head["chosen"])
+        if self.winner is not None or head["stopped"] is not None or is_spent(head, moment):
+            return leader_by_bets(self.ledger)
+        is_paused = head["status"] == "paused" and head["fallback"] is not None
+        return int(head["fallback"]) if is_paused else None
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -118,6 +150,8 @@ class ExperimentState:
 
     def array(self, name: str) -> NDArray[Any]:
         """Return a column of `pairs` as an array over all ordered pairs, (K, K)."""
+        if name in _OF_TIES:
+            return np.asarray(self.eprocess.tie_wealth[:, :, _OF_TIES.index(name)])
         if name in _OF_EPROCESS:
             return np.asarray(getattr(self.eprocess, name))
         return np.asarray(getattr(self.ledger if name in _OF_LEDGER else self.counts, name))
@@ -151,6 +185,7 @@ class ExperimentState:
         for name in _SCALARS:
             getattr(self.eprocess, name)[0] = head[name]
         self.eprocess.winner[0] = NOBODY if head["winner"] is None else head["winner"]
+        self.eprocess.verdict[0] = head["verdict"]
 
     def _read_pairs(self, connection: Connection) -> None:
         pairs = schema.pairs
@@ -214,22 +249,29 @@ class ExperimentState:
 
     def look_at_evidence(self, moment: int) -> None:
         """Evaluate the evidence when all news of a moment is in; a winner may be declared."""
-        eprocess, names = self.eprocess, ("log_evidence", "best", "seen")
-        before = [getattr(eprocess, name).copy() for name in names]
+        eprocess = self.eprocess
+        before = [getattr(eprocess, name).copy() for name in _AT_LOOKS]
         look_now(eprocess, self.head["asked"] + 1)
         changed = np.zeros(eprocess.best.shape, dtype=bool)
-        for name, values in zip(names, before, strict=True):
+        for name, values in zip(_AT_LOOKS, before, strict=True):
             changed |= values != getattr(eprocess, name)
         for i, j in np.argwhere(changed).tolist():
             self.dirty.add((i, j))
             if not self.counts.passed[i, j] and eprocess.best[i, j] >= eprocess.level:
                 if eprocess.best[i, j] >= needed(eprocess, i, j):
                     self.counts.passed[i, j] = moment
+        self.head["verdict"] = int(eprocess.verdict[0])
         winner = self.winner
         if winner != self.head["winner"]:
             self.head |= {"winner": winner, "declared_at": None if winner is None else moment}
             # The declaration may have replaced the latest moment of the path: write it again.
             self._written = min(self._written, int(eprocess.path_size[0]) - 1)
+
+    def stop_if_spent(self, moment: int) -> None:
+        """Stop without a verdict once the budget is spent, or the date has come."""
+        head = self.head
+        if head["stopped"] is None and self.winner is None and is_spent(head, moment):
+            head["stopped"] = moment
 
     def change(self, arm: str, kind: str, moment: int) -> None:
         """Add, bring back or retire an arm; a declaration is withdrawn."""
@@ -240,7 +282,9 @@ class ExperimentState:
         number, joins = self.arms.index(arm), kind == "joined"
         self.ledger = change_arm(self.ledger, number, joins=joins, error=self.settings.error)
         self.changes = (*self.changes, change)
-        self.head |= {"winner": None, "declared_at": None, "changes": len(self.changes)}
+        self.head |= {
+            "winner": None, "verdict": 0, "declared_at": None, "changes": len(self.changes),
+        }  # fmt: skip
 
     # Writing.
 
@@ -299,6 +343,14 @@ class ExperimentState:
         self._written, self._stride = size, stride
 
 
+def is_spent(head: Any, moment: int) -> bool:
+    """Whether no more duels are asked, by the row of an experiment."""
+    budget, until = head["budget"], head["until"]
+    return bool(
+        (budget is not None and head["asked"] >= budget) or (until is not None and moment >= until)
+    )
+
+
 def read_arms(connection: Connection, experiment: int) -> tuple[str, ...]:
     """Return the names of all arms."""
     names = connection.execute(
@@ -339,8 +391,10 @@ def start_evidence(settings: Settings, n_arms: int) -> EProcess:
     """Return the evidence before the first duel."""
     window = None if settings.window is None else float(settings.window)
     eprocess = start_eprocess(
-        settings.error, window, n_arms, by_clock=True, first_wait=_first_wait(settings.policy)
-    )
+        settings.error, window, n_arms, by_clock=True, first_wait=_first_wait(settings.policy),
+        margin=settings.margin, end=settings.ends or "equivalent",
+        shows_one=settings.shows_one,
+    )  # fmt: skip
     return eprocess._replace(is_vote=settings.is_vote)
 
 

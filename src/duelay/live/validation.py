@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+import datetime
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from duelay import text
-from duelay._core import checks
+from duelay._core import checks, timestamps
 from duelay._core.duration import Duration
 from duelay._core.feedback import OUTCOMES
 from duelay.delays.ticks_or_clock import check_clock
 from duelay.errors import InvalidValueError
+from duelay.ledger.evidence.margin import ENDS
+from duelay.live.storage.schema import MICRO
 from duelay.policies import Decide
 from duelay.policies.policy import Policy
 from duelay.recommendation import recommend
@@ -30,16 +33,24 @@ def find_policy(
     feedback: str,
     *,
     self_duels: bool,
+    margin: float | None = None,
+    end: str = ENDS[-1],
+    display: str = "pair",
 ) -> Policy:
     """Return the policy of an experiment; refuse one that many processes cannot share."""
+    if display == "one" and self_duels:
+        raise InvalidValueError("self_duels must be left out where one arm is shown at a time")
     if given is None:
-        return recommend(
+        recommended = recommend(
             goal=goal,
             window=window,
             feedback=feedback,
             self_duels=self_duels,
             error=error if goal == "decide" else None,
         ).policy
+        if not isinstance(recommended, Decide):
+            return recommended
+        return dataclasses.replace(recommended, margin=margin, end=end, display=display)
     policy = text.parse("policy", given) if isinstance(given, str) else given
     if not isinstance(policy, Policy):
         raise InvalidValueError(f"policy must be a policy or its text, got {given!r}")
@@ -62,23 +73,72 @@ def find_policy(
         )
     if isinstance(policy, Decide):
         policy.ledger(2, by_clock=True)  # refuses a `wait` in ticks
-    if isinstance(policy, Decide) and policy.margin is not None:
-        raise InvalidValueError(
-            f"policy {policy} has a margin, which a live experiment does not know: leave it out"
-        )
     if isinstance(policy, Decide) and policy.winner_exists:
         raise InvalidValueError(
             f"policy {policy} takes a winner for granted, which an arm that joins would end: leave "
             "winner_exists out"
         )
-    return _complete(policy, goal, window, error, self_duels=self_duels)
+    shown = getattr(policy, "display", "pair")
+    if shown != display and shown != "pair":
+        raise InvalidValueError(f"display must be said once, got {display!r} and that of {policy}")
+    if isinstance(policy, Decide):
+        policy = dataclasses.replace(policy, margin=margin, end=end)
+    return _complete(policy, goal, window, error, self_duels=self_duels, display=display)
+
+
+def find_margin(given: Any, end: str | None, policy: Policy | str | None) -> tuple[Any, str]:
+    """Return the margin, in points of preference such as 0.05, and the end that it makes.
+
+    Both may be said here or by a policy that decides, and must agree. None for no margin.
+    """
+    own = text.parse("policy", policy) if isinstance(policy, str) else policy
+    margin, ends = (own.margin, own.end) if isinstance(own, Decide) else (None, ENDS[-1])
+    if given is not None:
+        given = checks.number("margin", given, above=0, below=0.5)
+        if margin not in (None, given):
+            raise InvalidValueError(f"margin must be said once, got {given:g} and that of {own}")
+    if end is not None:
+        checks.one_of("end", end, ENDS)
+        if margin is not None and end != ends:
+            raise InvalidValueError(f"end must be said once, got {end!r} and that of {own}")
+        if margin is None and given is None:
+            raise InvalidValueError(
+                f"end says how an experiment with a margin ends: say margin, too, got {end!r}"
+            )
+        ends = end
+    return given if margin is None else margin, ends
+
+
+def find_date(given: Any, created: int) -> int | None:
+    """Return when an experiment stops, in microseconds: a time, or how long after its creation."""
+    if given is None:
+        return None
+    if isinstance(given, str) and given[:4].isdecimal() and "-" in given:
+        until = timestamps.read("until", given)
+    elif isinstance(given, str | datetime.timedelta | Duration):
+        until = created + round(float(check_length("until", given)) * MICRO)
+    else:
+        until = round(timestamps.seconds("until", given) * MICRO)
+    if until <= created:
+        raise InvalidValueError(f"until must be later than now, got {given!r}")
+    return until
+
+
+def find_arm(name: str, given: Any, arms: Sequence[str]) -> int:
+    """Return the number of an arm."""
+    if given not in arms:
+        raise InvalidValueError(
+            f"{name} must be the name of an arm, one of {list(arms)}, got {given!r}"
+        )
+    return list(arms).index(given)
 
 
 def _complete(
-    policy: Policy, goal: str, window: Duration | None, error: float, *, self_duels: bool
-) -> Policy:
+    policy: Policy, goal: str, window: Duration | None, error: float, *, self_duels: bool,
+    display: str,
+) -> Policy:  # fmt: skip
     """Fill in window, error and self-duels of a policy; refuse a policy that contradicts them."""
-    said: dict[str, Any] = {"self_duels": self_duels}
+    said: dict[str, Any] = {"self_duels": self_duels, "display": display}
     if not isinstance(policy.window, Duration):
         said["window"] = window
     elif window not in (policy.window, Duration(WINDOW)):

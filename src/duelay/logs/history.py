@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from duelay._core import checks, timestamps
 from duelay._core.duration import Duration
-from duelay._core.feedback import check_feedback
+from duelay._core.feedback import check_display, check_feedback
 from duelay.delays.ticks_or_clock import in_ticks
 from duelay.errors import InvalidValueError
 from duelay.ledger.display_order import ORDERS
@@ -77,6 +77,8 @@ class History:
         In the result of `merge`, the new numbers of the duels of each history.
     n_earlier : int
         The number of earlier duels that are not in the history: the store keeps only their counts.
+    display : str
+        ``"pair"``, or ``"one"`` if the first arm of each duel was shown alone.
 
     Raises
     ------
@@ -108,6 +110,7 @@ class History:
     declared: Declaration | None = None
     numbers: tuple[NDArray[np.int64], ...] = ()
     n_earlier: int = 0
+    display: str = "pair"
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
@@ -129,6 +132,7 @@ class History:
             )
         set_(self, "window", checks.window(self.window))
         check_feedback(self.feedback, counts="which duel was heard must be known")
+        check_display(self.display, self.feedback)
         if self.order is not None:
             checks.one_of("order", self.order, ORDERS)
         if self.unit is not None:

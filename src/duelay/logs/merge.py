@@ -73,6 +73,7 @@ def merge(histories: Sequence[History]) -> dict[str, Any]:
         "now": max(times, default=None),
         "window": one.window,
         "feedback": one.feedback,
+        "display": one.display,
         "order": shown,
         "chosen_by": merged_choice(chosen_by),
         "unit": _units([history.unit for history in histories], order),

@@ -22,13 +22,14 @@ def describe(history: History) -> dict[str, Any]:
     return {name: getattr(history, name) for name in _AS_THEY_ARE} | {
         "arms": history.arms,
         "window": str(window) if isinstance(window, Duration) else window,
+        **({} if history.display == "pair" else {"display": history.display}),
         "now": None if now is None else timestamps.write(np.array([now]))[0],
     }
 
 
 def read_fields(told: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a history from `describe`, as far as a file has them."""
-    fields = {name: told[name] for name in _AS_THEY_ARE if name in told}
+    fields = {name: told[name] for name in (*_AS_THEY_ARE, "display") if name in told}
     if "arms" in told:
         fields["arms"] = tuple(map(str, told["arms"]))
     if "window" in told:

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from duelay._core.duration import Duration
 from duelay.inference.alarms import REMARKS
-from duelay.inference.forecast import DuelsLeft
-from duelay.live.storage.schema import MICRO
-from duelay.live.storage.time_series import Totals
+from duelay.live.arrivals import UNITS, time_left
+from duelay.live.summary import is_early
 from duelay.page.incremental import ExperimentSnapshot
 from duelay.page.view_models import Advice
 
-DAY = 86_400.0
-_UNITS = ((365.25 * DAY, "year"), (30.44 * DAY, "month"), (7 * DAY, "week"), (DAY, "day"),
-          (3600.0, "hour"), (60.0, "minute"))  # fmt: skip
-_MINUTE = 60.0
-_MAX_SECONDS = 100 * 365.25 * DAY
 # With so many closed duels, or duels asked, and no answer at all, something is wrong.
 _MIN_CLOSED_WITHOUT_ANSWER, _MIN_ASKED_WITHOUT_ANSWER = 30, 1000
-_MAX_RATIO_OF_ONE_NUMBER = 3  # a wider interval of times is shown by its two ends
-_MIN_GAPS_OF_PAUSE, _MIN_SECONDS_OF_PAUSE = 20, 600.0  # a pause is longer than both
 
 
-def advise(look: ExperimentSnapshot, today: int, totals: Totals) -> Advice:
-    """Return what to do next, in one sentence.
-
-    Parameters
-    ----------
-    look : the experiment at one moment.
-    today : the number of duels of the last 24 hours.
-    totals : counts by time since the experiment began.
-    """
+def advise(look: ExperimentSnapshot, gap: float | None) -> Advice:
+    """Return what to do next, in one sentence; `gap` is the time between two duels."""
     standing, head = look.standing, look.state.head
     if wrong := _find_problem(look):
         return Advice("off", wrong)
+    if standing.chosen is not None:
+        return Advice("stop", f"Finished: {standing.chosen} is shown to all visitors.")
     if standing.winner is not None:
         name = standing.arms[standing.winner]
         return Advice("stop", f"Stop: {name} is declared the winner. Show it to all visitors.")
+    if standing.verdict != "running":
+        said, name = standing.verdict_words, standing.arms[standing.leader]
+        return Advice("stop", f"Stop: {said}. {name} is shown to all visitors.")
     if head["status"] == "paused":
         return Advice(
             "paused",
@@ -59,9 +47,13 @@ def advise(look: ExperimentSnapshot, today: int, totals: Totals) -> Advice:
             "Go on: the better arms are shown more and more often.",
         )
     left = standing.duels_left
-    assert left is not None  # else it is off
-    time = _time_left(left, _usual_gap(look, today, totals))
-    more = str(left)
+    if is_early(standing) or left is None:
+        return Advice(
+            "go-on",
+            "Go on: it is too early to say which arm leads, and how long it will take.",
+            "too early to say",
+        )
+    time, more = time_left(left, gap), str(left)
     words = f"Go on: {more}" + (f", {time} at this traffic." if time else ".")
     return Advice("go-on", words, more)
 
@@ -76,7 +68,7 @@ def _find_problem(look: ExperimentSnapshot) -> str:
         return f"Something is off, {doubts[0].name}: {said}{also}."
     if standing.warnings:
         return f"Something is off: {standing.warnings[0]}."
-    if standing.winner is not None:
+    if standing.verdict != "running" or standing.chosen is not None:
         return ""
     evidence = standing.evidence
     if evidence is not None and standing.is_heard and evidence.is_out.all():
@@ -112,83 +104,13 @@ def _find_silence(look: ExperimentSnapshot) -> str:
     return str(from_events[0]["words"]) if is_still else ""
 
 
-def _usual_gap(look: ExperimentSnapshot, today: int, totals: Totals) -> float | None:
-    """Return the mean time between two duels of the last 24 hours; None if no duels come now.
-
-    Pauses do not count.
-    """
-    since = max(look.now - DAY, look.state.settings.created / MICRO)
-    last, whole = look.last_asked, look.now - since
-    if today == 0 or last is None or whole <= 0:
-        return None
-    longest = max(_MIN_GAPS_OF_PAUSE * whole / today, _MIN_SECONDS_OF_PAUSE)
-    ends = np.minimum(totals.start + totals.width, look.now)
-    lengths = np.maximum(ends - np.maximum(totals.start, since), 0.0)
-    is_empty = totals.asked == 0
-    for lasts in np.split(np.where(is_empty, lengths, 0.0), np.flatnonzero(~is_empty)):
-        whole -= lasts.sum() if lasts.sum() > longest else 0.0
-    gap = float(whole / today)
-    return (
-        None
-        if look.now - last / MICRO > max(_MIN_GAPS_OF_PAUSE * gap, _MIN_SECONDS_OF_PAUSE)
-        else gap
-    )
-
-
-def _time_left(left: DuelsLeft, gap: float | None) -> str:
-    """Return how long the duels left take, at `gap` seconds a duel; empty without traffic."""
-    if gap is None or left.high == 0:
-        return ""
-    low, middle, high = (n * gap for n in left)
-    if high < _MINUTE:
-        return "less than a minute"
-    if min(low, middle) < _MINUTE:
-        return f"up to {format_length(high)}"
-    return (
-        f"about {format_length(middle)}"
-        if high <= _MAX_RATIO_OF_ONE_NUMBER * low
-        else format_range(low, high)
-    )
-
-
-def format_range(low: float, high: float) -> str:
-    """Return a range of lengths of time as text.
-
-    >>> format_range(7200, 5 * 3600), format_range(7200, 3 * 86400)
-    ('2 to 5 hours', '2 hours to 3 days')
-    """
-    one, other = format_length(low), format_length(high)
-    if one == other:
-        return f"about {one}"
-    unit = one.split(" ", 1)[1]
-    if unit.rstrip("s") == other.split(" ", 1)[1].rstrip("s"):
-        one = one.split(" ", 1)[0]
-    return f"{one} to {other}"
-
-
-def format_length(seconds: float) -> str:
-    """Return a length of time as text, in one unit.
-
-    >>> [format_length(seconds) for seconds in (30, 60, 5400, 86400, 3.2 * 86400, 1e12)]
-    ['less than a minute', '1 minute', '90 minutes', '1 day', '3 days', 'more than 100 years']
-    """
-    if seconds >= _MAX_SECONDS:
-        return "more than 100 years"
-    for size, name in _UNITS:
-        n = round(seconds / size)
-        is_one = abs(seconds / size - 1.0) <= 0.05 and name != "week"
-        if is_one or seconds >= 1.95 * size or (name == "minute" and n > 0):
-            return f"{n} {name}{'s' if n != 1 else ''}"
-    return "less than a minute"
-
-
 def format_window(window: str) -> str:
     """Return a window as text, exactly.
 
     >>> [format_window(text) for text in ("14d", "90m", "24h", "1m30s", "250ms")]
     ['14 days', '90 minutes', '1 day', '90 seconds', '250ms']
     """
-    for size, name in (*_UNITS[3:], (1.0, "second")):
+    for size, name in (*UNITS[3:], (1.0, "second")):
         n = float(Duration(window)) / size
         if n == round(n) and n >= 1:
             return f"{n:,.0f} {name}{'s' if n != 1 else ''}"

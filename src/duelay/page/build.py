@@ -20,6 +20,7 @@ from duelay.errors import DuelayError, StoreError, UnknownExperimentError
 from duelay.inference.alarms import REMARKS
 from duelay.inference.leader import rank_arms
 from duelay.live import Experiment
+from duelay.live.arrivals import DAY, usual_gap
 from duelay.live.clock import GIVEN
 from duelay.live.standing import StandingReport
 from duelay.live.storage import schema
@@ -27,7 +28,7 @@ from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
 from duelay.live.storage.time_series import Totals, asked_since, read_totals
 from duelay.page import view_models
-from duelay.page.advice import DAY, advise
+from duelay.page.advice import advise
 from duelay.page.charts.series import (
     MAX_ARMS_PER_CHART,
     colour_of,
@@ -38,6 +39,7 @@ from duelay.page.charts.series import (
     make_pending_chart,
 )
 from duelay.page.formats import times
+from duelay.page.glossary import strength
 from duelay.page.incremental import ExperimentSnapshot, forget_others, look
 
 _MAX_MATRIX_ARMS = 30
@@ -161,19 +163,26 @@ def _list_cached(experiment: Experiment) -> view_models.ListEntry:
 def _build_list_entry(seen: ExperimentSnapshot) -> view_models.ListEntry:
     standing, head = seen.standing, seen.state.head
     totals, today = read_totals(seen.connection, seen.id), _count_today(seen)
-    advice, evidence = advise(seen, today, totals), standing.evidence
-    status = {"off": "something is off", "stop": "declared", "paused": "paused",
+    gap = _find_gap(seen, today, totals)
+    advice, evidence = advise(seen, gap), standing.evidence
+    stop = "finished" if standing.chosen else "declared"
+    if standing.verdict in ("equivalent", "undecided"):
+        stop = {"equivalent": "no difference", "undecided": "undecided"}[standing.verdict]
+    status = {"off": "something is off", "stop": stop, "paused": "paused",
              "wait": "no answers yet" if head["asked"] else "no duels yet"}  # fmt: skip
+    summary = standing.at_traffic(gap).summary
+    time = f"{summary.time_left} left" if summary.days_left else ""
     sure = None
-    if evidence is not None and standing.is_heard:
+    if evidence is not None and standing.is_heard and advice.kind != "off":
         sure = _clip_share(evidence.arm[standing.leader] / evidence.level)
     return view_models.ListEntry(
         name=seen.state.settings.name,
         status=head["status"],
+        headline=summary.headline,
         leader=standing.arms[standing.leader] if standing.is_heard else None,
         winner=None if standing.winner is None else standing.arms[standing.winner],
         sure=sure,
-        words=status.get(advice.kind) or advice.duels or "goes on by itself",
+        words=status.get(advice.kind) or time or advice.duels or "goes on by itself",
         duels_by_time=_count_by_time(totals),
         duels=head["asked"],
         today=today,
@@ -194,6 +203,7 @@ def _build_view(seen: ExperimentSnapshot) -> view_models.ExperimentView:
     standing, state = seen.standing, seen.state
     settings, head = state.settings, state.head
     today, totals = _count_today(seen), read_totals(seen.connection, seen.id)
+    gap = _find_gap(seen, today, totals)
     pending = _count_pending(seen)
     repeats = int((state.array("repeats") - state.array("repeated_answers")).sum())
     leader = standing.leader if standing.is_heard else None
@@ -203,11 +213,11 @@ def _build_view(seen: ExperimentSnapshot) -> view_models.ExperimentView:
     present = [arm for arm in shown if standing.present[arm]]
     none = _clip_share(1.0 - float(standing.chances.sum())) if standing.is_heard else None
     return view_models.ExperimentView(
-        standing=StandingReport.of(standing),
+        standing=StandingReport.of(standing.at_traffic(gap)),
         goal=settings.goal,
         created=settings.created / MICRO,
         now=seen.now,
-        advice=advise(seen, today, totals),
+        advice=advise(seen, gap),
         guarantee=_describe_guarantee(seen),
         weighed=_explain_intervals(seen),
         heard=head["heard"],
@@ -231,6 +241,11 @@ def _build_view(seen: ExperimentSnapshot) -> view_models.ExperimentView:
 
 def _count_today(seen: ExperimentSnapshot) -> int:
     return asked_since(seen.connection, seen.id, round((seen.now - DAY) * MICRO))
+
+
+def _find_gap(seen: ExperimentSnapshot, today: int, totals: Totals) -> float | None:
+    created = seen.state.settings.created / MICRO
+    return usual_gap(totals, today, seen.last_asked, created=created, now=seen.now)
 
 
 def _count_pending(seen: ExperimentSnapshot) -> int:
@@ -314,6 +329,7 @@ def _build_arm(seen: ExperimentSnapshot, row: Any, heard: int, pending: int) -> 
         heard=heard,
         conversions=row.conversions,
         pending=pending,
+        shown_pending=row.pending or 0,
     )
 
 
@@ -429,9 +445,12 @@ def _name_better(
         other = cell.second if winner == cell.first else cell.first
         log = float(eprocess.best[winner, other])
         if log >= eprocess.level:
-            often = times(math.exp(min(log, 700.0)))  # a larger one overflows
+            value, level = (math.exp(min(x, 700.0)) for x in (log, eprocess.level))
             name, rival = arms[winner], arms[other]
-            return f"{name} is declared the winner, with evidence of {often} over {rival}"
+            return (
+                f"{name} is declared the winner, with {strength(value, level)} evidence over "
+                f"{rival} ({times(value)})"
+            )
     if lower > 0.5 or upper < 0.5:
         return f"{arms[cell.first if lower > 0.5 else cell.second]} is better"
     return "which of them is better is not yet clear"
@@ -442,7 +461,10 @@ def _build_events(seen: ExperimentSnapshot) -> tuple[view_models.EventView, ...]
     found = [
         view_models.EventView(row["kind"], row["at"] / MICRO, row["words"]) for row in seen.events
     ]
+    noted = {(row["kind"], row["about"], row["at"]) for row in seen.events}
     for change in seen.state.changes:
+        if (change.kind, change.arm, round((change.at or 0.0) * MICRO)) in noted:
+            continue  # changes of earlier versions are not among the events
         words = f"{change.arm} {'joined' if change.kind == 'joined' else 'was retired'}"
         found.append(view_models.EventView(change.kind, float(change.at or 0.0), words))
     found.sort(key=lambda event: -event.at)

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.duration import in_brief
 from duelay.delays import Law
 from duelay.delays.fitting import DelayEstimate
 from duelay.estimates.delays import describe_curve, find_delays
@@ -41,15 +42,29 @@ def diagnose(experiment: Experiment) -> Diagnostics:
         at=experiment.now(),
         of=history.n,
         delays=None if found is None else _make_delay_chart(found, history),
-        never=None if curve is None else float(curve.never),
+        never=None if curve is None or history.display == "one" else float(curve.never),
         within=None if found is None else float(found.learned.last),
         half=None if curve is None else _median_age(curve),
         still=None if found is None else _count_still_to_come(found, history),
-        delay_words=_sentence(why if found is None else describe_curve(found)),
+        delay_words=_describe_delays(found, why, history),
         tests=_run_tests(history),
     )
     reader_of(experiment).checked = checked
     return checked
+
+
+def _describe_delays(found: DelayEstimate | None, why: str, history: History) -> str:
+    """Return a sentence on the delays; none on the share that never answers, if one arm is shown.
+
+    That share is not known then: a silent visitor may not have wanted to convert.
+    """
+    if found is None:
+        return _sentence(why)
+    if history.display == "pair":
+        return _sentence(describe_curve(found))
+    half, last = (in_brief(age) if age is not None else "" for age in
+                  (_median_age(found.curve), found.learned.last))  # fmt: skip
+    return _sentence(f"of the conversions that come within {last}, half take {half} or longer")
 
 
 def _median_age(curve: Law) -> float | None:
@@ -70,17 +85,25 @@ def _make_delay_chart(found: DelayEstimate, history: History) -> Chart:
     tau, error = learned.at(ages)
     low, high = (np.clip(tau + sign * _Z_95 * error, 0.0, 1.0) for sign in (-1, 1))
     answers = "votes" if history.feedback == "votes" else "conversions"
+    words = (
+        f"The share of the {answers} that has come by each age of a duel, with a 95 % band. The "
+        "rest up to 100 % has not come by the last age."
+    )
+    lines: tuple[Line, ...] = (
+        Line("low", list_values(low), "low"),
+        Line("high", list_values(high), "high"),
+        Line("has come", list_values(np.clip(tau, 0.0, 1.0)), "total"),
+    )
+    if history.display == "one":  # known up to a factor: the share of those that come by the end
+        tau = np.clip(tau / max(float(tau[-1]), 1e-9), 0.0, 1.0)
+        words = "Of the conversions that come by the last age, the share that has come by each age."
+        lines = (Line("has come", list_values(tau), "total"),)
     return Chart(
         "delays",
         "How long answers take",
-        f"The share of the {answers} that has come by each age of a duel, with a 95 % band. The "
-        "rest up to 100 % has not come by the last age.",
+        words,
         tuple(ages.tolist()),
-        (
-            Line("low", list_values(low), "low"),
-            Line("high", list_values(high), "high"),
-            Line("has come", list_values(np.clip(tau, 0.0, 1.0)), "total"),
-        ),
+        lines,
         x_kind="age",
         y_kind="share",
     )

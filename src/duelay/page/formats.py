@@ -6,6 +6,7 @@ import datetime
 import math
 
 from duelay._core.duration import in_brief
+from duelay.live.summary import percent
 
 _BIG = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 NONE = "–"
@@ -67,6 +68,15 @@ def share(value: float | None) -> str:
     return f"{percent:.0f} %"
 
 
+def chance(value: float | None) -> str:
+    """Return an estimated chance in percent; it is never quite 0 or 100 %.
+
+    >>> chance(0.374), chance(1.0), chance(0.0), chance(None)
+    ('37 %', 'over 99 %', 'under 1 %', '–')
+    """
+    return NONE if value is None else percent(value)
+
+
 def span(lower: float | None, upper: float | None) -> str:
     """Return an interval of shares in whole percent.
 
@@ -76,6 +86,18 @@ def span(lower: float | None, upper: float | None) -> str:
     if lower is None or upper is None:
         return NONE
     return f"{100 * lower:.0f}–{100 * upper:.0f} %"
+
+
+def lift(value: float | None) -> str:
+    """Return a relative difference, with its sign.
+
+    >>> lift(0.0523), lift(-0.3), lift(2.5), lift(None)
+    ('+5.2 %', '-30 %', '+250 %', 'any')
+    """
+    if value is None or not math.isfinite(value):
+        return "any"
+    percent = 100.0 * value
+    return f"{percent:+.1f} %" if abs(percent) < 10.0 else f"{percent:+,.0f} %"
 
 
 def times(value: float | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,8 @@ from sqlalchemy import Connection, select
 
 from duelay.assumptions import Finding
 from duelay.live import Experiment
+from duelay.live.arrivals import read_last_asked
+from duelay.live.guardrails import read_guardrails
 from duelay.live.standing import LiveStanding, stand
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
@@ -79,13 +82,13 @@ class ExperimentSnapshot:
     @property
     def last_asked(self) -> int | None:
         """When the last duel was asked, in microseconds; None where its row is gone."""
-        duels = schema.duels
-        found = self.connection.execute(
-            select(duels.c.asked).where(
-                duels.c.experiment == self.id, duels.c.number == self.state.head["asked"]
-            )
-        ).scalar()
-        return None if found is None else int(found)
+        return read_last_asked(self.connection, self.state)
+
+    @property
+    def _of_guardrails(self) -> str:
+        """A text that changes with the guard-rails; empty without them."""
+        rails = self.standing.guardrails
+        return f"{zlib.crc32(repr(rails).encode()):x}" if rails else ""
 
     @property
     def version(self) -> str:
@@ -96,7 +99,8 @@ class ExperimentSnapshot:
         return (
             f"{self.id}.{self.state.settings.created:x}.{head['version']}.{head['asked']}."
             f"{head['heard']}.{head['changes']}.{head['status'][0]}.{last}.{seen:.0f}."
-            f"{head['matured']}.{head['closed']}.{head['winner']}."
+            f"{head['matured']}.{head['closed']}.{head['winner']}.{head['verdict']}."
+            f"{head['stopped']}.{head['chosen']}.{head['fallback']}.{self._of_guardrails}."
             f"{self.now // _MINUTE:.0f}"
         )
 
@@ -121,9 +125,11 @@ def look(experiment: Experiment) -> Iterator[ExperimentSnapshot]:
         now = moment / MICRO
         events = _read_events(connection, experiment.id)
         alarms = _alarms(reader.checked, events)
-        place = (dict(state.head), [(alarm.name, alarm.sentence) for alarm in alarms])
+        rails = read_guardrails(connection, state, moment)
+        place = (dict(state.head), rails, [(alarm.name, alarm.sentence) for alarm in alarms])
         if reader.standing is None or reader.standing[0] != place:
             standing = stand(state, experiment.policy, experiment.latest)
+            standing = standing.with_guardrails(rails)
             reader.standing = (place, standing.with_alarms(alarms))
         yield ExperimentSnapshot(connection, state, reader, reader.standing[1], events, now)
 

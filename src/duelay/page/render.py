@@ -22,7 +22,9 @@ from markupsafe import Markup, escape
 from duelay._core.escaping import in_html
 from duelay._core.patience import at_least
 from duelay._version import __version__
-from duelay.page import formats, snippets, view_models
+from duelay.inference.verdicts import points
+from duelay.live import summary
+from duelay.page import formats, glossary, slide, snippets, view_models
 from duelay.page.advice import format_window
 from duelay.page.api_docs import read_endpoints
 from duelay.page.charts import drawing
@@ -44,6 +46,8 @@ __all__ = [
     "login_page",
     "pair_page",
     "pair_part",
+    "summary_picture",
+    "words_page",
 ]
 
 POLICY = (
@@ -80,7 +84,16 @@ EVENTS = {
     "resumed": "Resumed",
     "held": "Booking held",
     "released": "Booking released",
+    "good_enough": "Good enough",
+    "equivalent": "No difference",
+    "undecided": "Undecided",
+    "finished": "Finished",
+    "reopened": "Reopened",
+    "archived": "Archived",
+    "listed": "On the list again",
+    "guardrail": "Guard-rail",
 }
+STATUSES = {"equivalent": "no difference", "good_enough": "good enough", "undecided": "undecided"}
 VERDICTS = {
     "off": "alarm",
     "remark": "worth a look",
@@ -269,6 +282,16 @@ def calls_page(openapi: Mapping[str, Any], viewer: Viewer) -> str:
     return _render("calls.html", viewer, calls=read_endpoints(openapi))
 
 
+def words_page(viewer: Viewer) -> str:
+    """Write the list of words that the page explains."""
+    return _render("words.html", viewer)
+
+
+def summary_picture(view: view_models.ExperimentView) -> str:
+    """Write the summary of an experiment as a picture of one slide, in SVG."""
+    return slide.draw_slide(view.standing)
+
+
 def _at(viewer: Viewer, *parts: str) -> str:
     """Return an address, with its parts quoted."""
     return f"{viewer.base}/{'/'.join(urllib.parse.quote(part, safe='') for part in parts)}"
@@ -335,10 +358,12 @@ def _make() -> Environment:
     )
     made.filters.update(
         about=formats.about,
+        chance=formats.chance,
         code=_code,
         count=formats.count,
         duration=formats.duration,
         moment=_moment,
+        lift=formats.lift,
         one_in=formats.one_in,
         share=formats.share,
         times=formats.times,
@@ -353,12 +378,20 @@ def _make() -> Environment:
         SCRIPTS=_SCRIPTS,
         STATIC=STATIC,
         STYLE=_STYLE,
+        MIN_ANSWERS=summary.MIN_ANSWERS,
+        STATUSES=STATUSES,
         VERDICTS=VERDICTS,
+        WORDS=glossary.WORDS,
+        between=summary.between,
+        more_or_fewer=summary.more_or_fewer,
+        of_100=summary.of_100,
+        points=points,
         draw=drawing.draw,
         area_class=drawing.area_class,
         bounded=_bounded,
         draw_bar=drawing.draw_bar,
         write_curl=snippets.write_curl,
+        write_javascript=snippets.write_javascript,
         write_python=snippets.write_python,
         inline=_inline,
         line_class=drawing.line_class,

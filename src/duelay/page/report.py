@@ -8,6 +8,7 @@ from duelay._core.files import write_whole
 from duelay.live import Experiment
 from duelay.page import build, render
 from duelay.page.diagnostics import diagnose
+from duelay.page.slide import draw_slide
 
 
 def report(experiment: Experiment) -> str:
@@ -20,8 +21,18 @@ def report(experiment: Experiment) -> str:
     return render.experiment_page(view, checked, viewer)
 
 
+def picture(experiment: Experiment) -> str:
+    """Return the summary of an experiment as a picture of one slide, in SVG."""
+    diagnose(experiment)  # its alarms are part of the summary
+    return draw_slide(build.build_experiment(experiment).standing)
+
+
 def write_report(experiment: Experiment, path: str | Path) -> Path:
-    """Write the report of an experiment; one that is there is replaced."""
+    """Write the report of an experiment, or its picture if the file is an SVG file.
+
+    A file that is there is replaced.
+    """
     path = Path(path)
-    write_whole(path, report(experiment).encode())
+    write = picture if path.suffix.lower() == ".svg" else report
+    write_whole(path, write(experiment).encode())
     return path

@@ -70,6 +70,7 @@ class ArmView:
     heard: int
     conversions: int  # won as first
     pending: int
+    shown_pending: int = 0  # pending duels with the arm as first
 
 
 @dataclass(frozen=True)
@@ -196,14 +197,15 @@ class ListEntry:
     status: str
     leader: str | None
     winner: str | None
-    sure: float | None  # the leader's evidence, as `Arm.evidence`
-    words: str  # "declared", "about 1,200 more duels", "no answers yet", ...
+    sure: float | None  # the leader's evidence, as `Arm.evidence`; None if something is off
+    words: str  # "declared", "2 to 3 days left", "no answers yet", ...
     duels_by_time: tuple[int, ...]  # duels in each of the latest buckets of time
     duels: int
     today: int
     pending: int
     alarms: tuple[str, ...]  # names of tests that alarm, as far as is known
     problem: str = ""  # why nothing else is known of it
+    headline: str = ""  # who wins or leads, or that it is too early to say
 
 
 @dataclass(frozen=True)

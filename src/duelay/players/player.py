@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks, forks, timestamps
-from duelay._core.feedback import OUTCOMES, check_correction, check_feedback
+from duelay._core.feedback import OUTCOMES, check_correction, check_display, check_feedback
 from duelay._version import __version__
 from duelay.delays.curve import Curve
 from duelay.delays.empirical import Empirical
@@ -299,7 +299,7 @@ class Player:
 
     def _change_arms(self, name: str, kind: str) -> None:
         """Let an arm join or be retired; nothing changes if that fails. The caller has the lock."""
-        refuse_changes(self.policy)
+        refuse_changes(self.policy, by_clock=self._clock is not None)
         arms = self.arms if name in self.arms else (*self.arms, name)
         at = None if self._clock is None or self.tick == 0 else self._clock.now
         changes = (*self._arm_set.changes, Change(self.tick, name, kind, at))
@@ -425,6 +425,7 @@ class Player:
             now=self._clock.now if self._clock is not None and len(asked) else None,
             feedback=self.feedback,
             order=self._order(),
+            display=getattr(self.policy, "display", "pair"),
             arms=self.arms,
             chosen_by=self._chosen_by(),
             changes=self._arm_set.changes,
@@ -467,6 +468,7 @@ class Player:
                 tick=self.tick,
                 has_changed=self._arm_set.has_changed,
                 feedback=self.feedback,
+                display=getattr(self.policy, "display", "pair"),
                 by_clock=by_clock,
             )
             window = in_time(self.policy) if by_clock else in_ticks(self.policy.window)
@@ -688,6 +690,7 @@ def _feedback(policy: Policy, given: str | None) -> str:
         given = "counts" if given is None else given
         return check_feedback(given, conversions=why, votes=why)
     given = "conversions" if given is None else given
+    check_display(getattr(policy, "display", "pair"), given)
     return check_feedback(given, counts="its policy needs the duel of each conversion")
 
 

@@ -62,7 +62,7 @@ def book_deciding(ledger: Ledger, history: History, policy: Policy) -> Ledger:
 
 
 def check_replay(
-    history: Any, *, tick: int, has_changed: bool, feedback: str, by_clock: bool
+    history: Any, *, tick: int, has_changed: bool, feedback: str, display: str, by_clock: bool
 ) -> None:
     """Raise ValueError unless a player in this state can replay the history."""
     if not isinstance(history, History):
@@ -80,6 +80,11 @@ def check_replay(
     if feedback != history.feedback:
         raise InvalidValueError(
             f"history must have feedback={feedback!r} as the player has, got {history.feedback!r}"
+        )
+    if display == "one" and history.display != "one":
+        raise InvalidValueError(
+            "history must have display='one' as the policy has: of arms that are shown together, "
+            "each may beat the next in a circle"
         )
     if not np.isin(history.first_won[history.is_heard], (0.0, 0.5, 1.0)).all():
         raise InvalidValueError(

@@ -21,6 +21,7 @@ import numpy as np
 
 from duelay._core import checks
 from duelay._core.duration import Duration, is_duration
+from duelay._core.feedback import DISPLAYS
 from duelay._core.jit.decorators import kernel
 from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import WAYS, in_ticks, in_time, is_in_time, refuse_time
@@ -76,6 +77,10 @@ class Decide(CompiledPolicy):
         With a margin, what ends the experiment if no arm wins: ``"equivalent"``, once an arm is
         shown to differ by less than the margin from every arm that it is not known to beat; or
         ``"good_enough"``, once no arm beats it by the margin or more, which takes fewer duels.
+    display : str
+        ``"pair"``, where the two arms of a duel are shown together; or ``"one"``, an A/B test: the
+        first arm is shown alone, and a conversion is told when the visitor converts. Arms are then
+        compared by their conversion rates. As rates are ordered, it takes fewer duels.
 
     Examples
     --------
@@ -98,6 +103,7 @@ class Decide(CompiledPolicy):
     wait: int | Duration | None = None
     margin: float | None = None
     end: str = "equivalent"
+    display: str = "pair"
 
     def __post_init__(self) -> None:
         if self.delay is not None:
@@ -122,11 +128,18 @@ class Decide(CompiledPolicy):
         if self.margin is not None:
             object.__setattr__(self, "margin", self._margin())
 
+        checks.one_of("display", self.display, DISPLAYS)
+
     def _known_law(self) -> Delay:
         if self.delay in WAYS:
             raise InvalidValueError(
                 f"delay must be None or a law for a policy that decides: it need not learn it, got "
                 f"{self.delay!r}"
+            )
+        if self.display == "one":
+            raise InvalidValueError(
+                "delay must be left out where one arm is shown at a time: silence then depends on "
+                f"the conversion rates, too, got {self.delay}"
             )
         return check_delay(self.delay)
 
@@ -168,6 +181,7 @@ class Decide(CompiledPolicy):
             first_wait=self.wait,
             margin=self.margin,
             end=self.end,
+            shows_one=self.display == "one",
         )
         return open_ledger(eprocess, n_arms, self.order, self_duels=self.self_duels)
 
@@ -199,6 +213,8 @@ def find_near_leader(eprocess: Any, rng: np.random.Generator) -> int:
     """Return the arm that lacks the least evidence of being good enough; of several, any."""
     leader, least, n_ties = 0, math.inf, 0
     for i in range(eprocess.doubts.size):
+        if not eprocess.present[i]:
+            continue
         missing = missing_to_tie(eprocess, i)
         if missing < least:
             leader, least, n_ties = i, missing, 1
@@ -214,7 +230,7 @@ def find_near_rival(eprocess: Any, plays: Any, leader: int, rng: np.random.Gener
     """Return, of the opponents that are not done, the one with the fewest duels."""
     rival, fewest, n_ties = leader, FOREVER, 0
     for j in range(eprocess.doubts.size):
-        if j == leader:
+        if j == leader or not eprocess.present[j]:
             continue
         if rival == leader:
             rival = j  # where all are done

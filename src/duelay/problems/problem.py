@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from duelay._core import checks
 from duelay.errors import InvalidValueError, NoWinnerError
-from duelay.problems.validation import TOLERANCE, check_arms, check_matrix
+from duelay.problems.validation import TOLERANCE, check_arms, check_matrix, check_rates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,12 +59,18 @@ class Problem:
                 argument="arms",
             )
         self.name = name
+        self._rates: NDArray[np.float64] | None = None
         self.first_bonus = checks.number("first_bonus", first_bonus, least=-0.5, most=0.5)
 
     @property
     def matrix(self) -> NDArray[np.float64]:
         """The preferences mu, K×K, read-only."""
         return self._matrix
+
+    @property
+    def rates(self) -> NDArray[np.float64] | None:
+        """(K,): the conversion rates, where one arm is shown at a time; None for pairs."""
+        return self._rates
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -107,7 +113,12 @@ class Problem:
 
     @property
     def chances(self) -> NDArray[np.float64]:
-        """P(the first arm wins) by first and second: mu plus the bonus, within [0, 1]."""
+        """P(the first arm wins) by first and second: mu plus the bonus, within [0, 1].
+
+        Where one arm is shown at a time, it is the rate of the first arm.
+        """
+        if self._rates is not None:
+            return np.repeat(self._rates[:, None], self.n_arms, axis=1)
         return np.asarray(np.clip(self._matrix + self.first_bonus, 0.0, 1.0))
 
     @property
@@ -201,6 +212,46 @@ class Problem:
         return np.asarray(weights / weights.sum())
 
     @classmethod
+    def from_rates(
+        cls, rates: ArrayLike, arms: Sequence[str] | None = None, *, name: str = "rates"
+    ) -> Problem:
+        """Make an A/B test: the first arm of a duel is shown alone, and converts with its own rate.
+
+        A conversion heard on a pair that is shown by coin is then the first arm's with probability
+        ``matrix[i, j] = p_i / (p_i + p_j)``. Regret is that of the pair, from this matrix.
+
+        Parameters
+        ----------
+        rates : array_like
+            (K,), the probability that a visitor who sees the arm converts, however late.
+        arms : sequence of str, optional
+            The arms' names; ``"0"``, ``"1"``, ... where none are given.
+        name : str
+            The name in tables and figures.
+
+        Returns
+        -------
+        Problem
+            A problem for `simulate`, and for policies such as ``Decide(display="one")``.
+
+        Raises
+        ------
+        InvalidValueError
+            If `rates` are not at least two numbers above 0 and at most 1.
+
+        Examples
+        --------
+        >>> problem = Problem.from_rates([0.05, 0.08], arms=["green", "blue"])
+        >>> problem.winner, problem.matrix.round(3)
+        (1, array([[0.5  , 0.385],
+               [0.615, 0.5  ]]))
+        """
+        p = check_rates(rates)
+        problem = cls(p[:, None] / (p[:, None] + p[None, :]), arms, name=name)
+        problem._rates = p
+        return problem
+
+    @classmethod
     def from_csv(cls, path: str | Path, *, name: str | None = None) -> Problem:
         """Read a problem from a CSV file of K rows with K numbers each.
 
@@ -240,13 +291,22 @@ class Problem:
             self._arms == other._arms
             and np.array_equal(self._matrix, other._matrix)
             and self.first_bonus == other.first_bonus
+            and np.array_equal(self.chances, other.chances)
         )
 
     def __hash__(self) -> int:
         return hash((self._arms, self._matrix.tobytes(), self.first_bonus))
 
     def __reduce__(self) -> Any:
+        if self._rates is not None:
+            return Problem._restore_rates, (np.array(self._rates), self._arms, self.name)
         return _restore, (np.array(self._matrix), self._arms, self.name, self.first_bonus)
+
+    @classmethod
+    def _restore_rates(
+        cls, rates: NDArray[np.float64], arms: tuple[str, ...], name: str
+    ) -> Problem:
+        return cls.from_rates(rates, arms, name=name)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the preferences as a heat map; needs matplotlib.

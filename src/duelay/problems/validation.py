@@ -47,6 +47,28 @@ def check_matrix(matrix: ArrayLike) -> NDArray[np.float64]:
     return mu
 
 
+def check_rates(rates: ArrayLike) -> NDArray[np.float64]:
+    """Return conversion rates as a read-only array, or say what is wrong with them."""
+    try:
+        p = np.array(rates, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidValueError(
+            f"rates must be numbers, one for each arm, got {rates!r}", argument="rates"
+        ) from None
+    if p.ndim != 1 or len(p) < 2:
+        raise InvalidValueError(
+            f"rates must be one number for each of at least 2 arms, got shape {p.shape}",
+            argument="rates",
+        )
+    if not ((p > 0) & (p <= 1)).all():
+        wrong = p[~((p > 0) & (p <= 1))][0]
+        raise InvalidValueError(
+            f"rates must be above 0 and at most 1, got {wrong:g}", argument="rates"
+        )
+    p.setflags(write=False)
+    return p
+
+
 def check_arms(arms: Any) -> tuple[str, ...]:
     """Return the arms' names, from names or from their number; a matrix has none."""
     if isinstance(arms, str | set | frozenset):

@@ -33,8 +33,10 @@ async def make(context: ServiceContext, key: Key, body: models.NewExperiment) ->
 
 
 async def apply_change(
-    context: ServiceContext, experiment: Experiment, body: models.ExperimentChange
+    context: ServiceContext, experiment: Experiment, body: models.ExperimentChange, key: Key
 ) -> None:
-    """Make the changes; if a part cannot be done, nothing is changed."""
-    change = make_change(**body.model_dump(), max_arms=models.MOST_ARMS)
+    """Make the changes; if a part cannot be done, nothing is changed. Events name the key."""
+    change = make_change(
+        **body.model_dump(), max_arms=models.MOST_ARMS, by=key.name if key.id else ""
+    )
     await context.registry.call(experiment.submit, change)

@@ -236,7 +236,7 @@ class BackgroundWorker:
                 .order_by(duels.c.number.desc())
                 .limit(_RECENT)
             ).scalars().all()  # fmt: skip
-        if len(asked) < _RECENT or head["winner"] is not None:
+        if len(asked) < _RECENT or head["winner"] is not None or head["stopped"] is not None:
             return
         gap = (asked[0] - asked[-1]) / MICRO / (_RECENT - 1)
         silent = self._now() - asked[0] / MICRO

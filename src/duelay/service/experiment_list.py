@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
+from duelay.ledger.evidence.margin import VERDICTS, WINNER
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
 from duelay.service.keys import Key
 
-STATUSES = ("running", "paused", "declared")
+STATUSES = ("running", "paused", "declared", "finished", "archived")
 
 
 class FoundExperiments(NamedTuple):
@@ -43,13 +44,15 @@ def find_experiments(
     search : str
         A part of the name, in upper or lower case.
     status : str
-        One of `STATUSES`; an experiment with a winner is declared, and neither running nor paused.
-        Empty for all.
+        One of `STATUSES`; an experiment with a verdict is declared, unless it is finished. Empty
+        for all but those that are archived.
     offset, limit : int
         Leave out the first ones; return at most so many.
     """
     table = schema.experiments
-    columns = (table.c.name, table.c.status, table.c.winner)
+    columns = (
+        table.c.name, table.c.status, table.c.winner, table.c.stopped, table.c.archived
+    )  # fmt: skip
     with store.reading() as connection:
         rows = connection.execute(select(*columns).order_by(table.c.id)).all()
     own = [row for row in rows if key.covers(row.name)]
@@ -57,16 +60,23 @@ def find_experiments(
     found = [
         row.name for row in own
         if wanted in row.name.casefold()
-        and status in ("", row.status if row.winner is None else "declared")
+        and status in (("", _status_of(row)) if row.archived is None else ("archived",))
     ]  # fmt: skip
     end = None if limit is None else offset + limit
     return FoundExperiments(tuple(found[offset:end]), len(found), len(own))
 
 
+def _status_of(row: Any) -> str:
+    """Return the status of an experiment in lists."""
+    has_verdict = row.winner is not None or row.stopped is not None
+    return "declared" if has_verdict and row.status != "finished" else str(row.status)
+
+
 def read_summaries(store: Store, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return what `GET /experiments` says of some experiments."""
     table, arms = schema.experiments, schema.arms
-    columns = ("id", "name", "goal", "status", "asked", "heard", "winner", "created")
+    columns = ("id", "name", "goal", "status", "asked", "heard", "winner", "verdict", "stopped",
+               "chosen", "archived", "created")  # fmt: skip
     rows: list[Any] = []
     arms_of: dict[int, list[str]] = {}
     with store.reading() as connection:
@@ -85,11 +95,20 @@ def read_summaries(store: Store, names: Sequence[str]) -> list[dict[str, Any]]:
             "arms": arms_of[row.id],
             "duels": row.asked,
             "answers": row.heard,
-            "winner": None if row.winner is None else arms_of[row.id][row.winner],
+            "winner": arms_of[row.id][row.winner] if row.verdict == WINNER else None,
+            "verdict": _verdict_of(row),
+            "finished_with": None if row.chosen is None else arms_of[row.id][row.chosen],
+            "archived": row.archived is not None,
             "created_at": row.created / MICRO,
         }
         for row in rows
     ]
+
+
+def _verdict_of(row: Any) -> str:
+    if row.winner is not None:
+        return VERDICTS[row.verdict]
+    return "running" if row.stopped is None else "undecided"
 
 
 def _in_chunks(values: Sequence[Any], size: int = 500) -> list[Sequence[Any]]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, 
 from pydantic_core import PydanticCustomError
 
 from duelay._core.checks import nearest
+from duelay.live.guardrails import MAX_METRICS
 from duelay.live.storage.schema import MICRO
 from duelay.service.errors import UNKNOWN_FIELD
 
@@ -40,6 +41,16 @@ class _Body(BaseModel):
         return given
 
 
+class Guardrail(_Body):
+    """The excess of an arm's rate over the baseline that is allowed, and the age of its events."""
+
+    bound: float | None = Field(default=None, ge=0, lt=1)
+    within: Length | None = None
+
+
+Bound = float | Guardrail | None
+
+
 class NewExperiment(_Body):
     """An experiment to be made."""
 
@@ -49,10 +60,19 @@ class NewExperiment(_Body):
     policy: Annotated[str, StringConstraints(max_length=1000)] | None = None
     window: Length | None = Field(default="14d", examples=["14d"])
     feedback: Literal["conversions", "votes"] = "conversions"
+    display: Literal["pair", "one"] = Field(
+        default="pair", description="one: an A/B test, which shows one arm at a time"
+    )
     error: float = Field(default=0.05, gt=0, lt=1)
     self_duels: bool = False
     share: float = Field(default=0.0, ge=0, le=1)
     forget_after: Length | None = None
+    guardrails: dict[Word, Bound] | None = Field(
+        default=None,
+        max_length=MAX_METRICS,
+        description="other events of a duel: the excess over the baseline that is allowed, or null",
+        examples=[{"refund": 0.02}],
+    )
     clock: Length | None = Field(
         default=None, description="how many times as fast as the world its time goes",
         examples=["1000x"],
@@ -60,17 +80,38 @@ class NewExperiment(_Body):
     lag: Length | None = Field(
         default=None, description="how long after it came an answer may be told", examples=["1d"]
     )
+    margin: float | None = Field(
+        default=None, gt=0, lt=0.5, description="the largest difference that does not matter",
+        examples=[0.05],
+    )  # fmt: skip
+    end: Literal["good_enough", "equivalent"] | None = Field(
+        default=None, description="with a margin, what ends it if no arm wins"
+    )
+    budget: int | None = Field(
+        default=None, ge=1, le=2**53, description="the duels after which it stops"
+    )
+    until: Length | float | None = Field(
+        default=None, examples=["30d"],
+        description="when it stops: a time, in ISO 8601 or in seconds, or how long from now",
+    )  # fmt: skip
+    fallback: Word | None = Field(default=None, description="the arm that is shown in a pause")
 
 
 class ExperimentChange(_Body):
     """What is to be changed: the status, the booking, or arms that come or go."""
 
-    status: Literal["running", "paused"] | None = None
+    status: Literal["running", "paused", "finished"] | None = None
+    arm: Word | None = Field(
+        default=None, description="with the status finished: the arm to show, instead of the leader"
+    )
+    fallback: Word | None = Field(default=None, description="the arm that is shown in a pause")
+    archived: bool | None = Field(default=None, description="whether lists leave it out")
     booking: Literal["running", "held"] | None = Field(
         default=None, description="held: no duels enter the evidence"
     )
     add_arms: list[Word] = Field(default=[], max_length=MOST_ARMS)
     retire_arms: list[Word] = Field(default=[], max_length=MOST_ARMS)
+    add_guardrails: dict[Word, Bound] | None = Field(default=None, max_length=MAX_METRICS)
 
 
 class Question(_Body):
@@ -95,6 +136,15 @@ class Conversion(_Body):
     at: float | None = Field(
         default=None, description="when it was heard, in seconds since the epoch"
     )
+
+
+class Event(_Body):
+    """That the event of a metric followed a duel."""
+
+    arm: Word | None = Field(
+        default=None, description="first, second, or an arm's name, where two arms were shown"
+    )
+    at: float | None = Field(default=None, description="when it came, in seconds since the epoch")
 
 
 class Answer(_Body):
@@ -124,13 +174,16 @@ class ErrorBody(BaseModel):
 
 
 class DuelAnswer(BaseModel):
-    """A duel; or, once a winner is declared, the winner alone."""
+    """A duel; or, once the experiment has ended, one arm alone, which is called the winner."""
 
     id: str | None
     first: str | None
     second: str | None
     settled: bool
     winner: str | None
+    arm: str | None = Field(
+        default=None, description="what to show, where one arm is shown at a time"
+    )
 
 
 class DuelAnswers(BaseModel):

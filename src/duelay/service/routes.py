@@ -25,6 +25,7 @@ from duelay.live.state import ExperimentState, read_arms
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import duels_after
 from duelay.live.validation import LONGEST, check_word
+from duelay.live.writes.metrics import TellMetric
 from duelay.live.writes.requests import Ask, LiveDuel, Tell
 from duelay.page.incremental import known_alarms
 from duelay.service import admin, models
@@ -73,13 +74,16 @@ async def listed(
     context: Here,
     key: Caller,
     search: Annotated[str, Query(max_length=LONGEST)] = "",
-    status: Annotated[Literal["running", "paused", "declared"] | None, Query()] = None,
+    status: Annotated[
+        Literal["running", "paused", "declared", "finished", "archived"] | None, Query()
+    ] = None,
     offset: Annotated[int, Query(ge=0, le=2**53)] = 0,
     limit: Annotated[int | None, Query(ge=1, le=_MAX_ROWS_PER_ANSWER)] = None,
 ) -> Any:
     """List the experiments, in the order in which they were made.
 
-    `search` is a part of the name. One with a winner is `declared`, and neither running nor paused.
+    `search` is a part of the name. One with a verdict is `declared`, unless it is finished. Those
+    that are archived are listed with the status `archived` alone.
     """
 
     def read() -> Response:
@@ -102,9 +106,9 @@ async def standing(name: str, context: Here, key: Reader) -> Any:
 @ROUTES.patch("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
            tags=["experiments"])  # fmt: skip
 async def change(name: str, body: models.ExperimentChange, context: Here, key: Keeper) -> Any:
-    """Pause, resume, hold or release booking, let arms come or go."""
+    """Pause, resume, finish, reopen, hold or release booking, let arms come or go."""
     experiment, _ = await context.registry.open(name)
-    await admin.apply_change(context, experiment, body)
+    await admin.apply_change(context, experiment, body, key)
     return await context.registry.call(_report, experiment)
 
 
@@ -178,9 +182,10 @@ async def ask(name: str, request: Request) -> Any:
 
 
 async def _tell(
-    context: ServiceContext, id: str, winner: str | None, at: float | None, key: Key
-) -> JSONResponse:
-    """Tell an answer to a duel, whichever experiment the duel belongs to."""
+    context: ServiceContext, id: str, winner: str | None, at: float | None, key: Key,
+    metric: str | None = None, arm: str | None = None,
+) -> JSONResponse:  # fmt: skip
+    """Tell an answer to a duel, or an event, whichever experiment the duel belongs to."""
     _check_text("id", id)
     name = await context.registry.experiment_of(id)
     if not key.covers(name):
@@ -188,10 +193,13 @@ async def _tell(
     if not key.may("tell", name):
         raise RefusedError(403, "this key may not tell here")
     experiment, write_queue = await context.registry.open(name)
-    request = experiment.make_tell(id, winner, at)
+    request: Tell | TellMetric = experiment.make_tell(id, winner, at)
+    if metric is not None:
+        request = experiment.make_metric(id, metric, arm, at)
     await write_queue.submit(request)
     status = request.outcome()
-    context.metrics.tells.labels(status).inc()
+    if metric is None:
+        context.metrics.tells.labels(status).inc()
     return JSONResponse({"id": id, "status": status})
 
 
@@ -211,6 +219,13 @@ async def convert(id: str, request: Request) -> Any:
 async def vote(id: str, body: models.Vote, context: Here, key: Caller) -> Any:
     """Tell who won a duel; the first vote stands."""
     return await _tell(context, id, body.winner, body.at, key)
+
+
+@ROUTES.put("/duels/{id}/metrics/{metric}", response_model=models.Told, responses=_refused(404),
+         tags=["duels"])  # fmt: skip
+async def tell_metric(id: str, metric: str, body: models.Event, context: Here, key: Caller) -> Any:
+    """Tell that the event of a metric followed a duel; telling it twice counts once."""
+    return await _tell(context, id, None, body.at, key, metric, body.arm)
 
 
 @ROUTES.post("/experiments/{name}/answers", response_model=models.AllTold,
@@ -258,7 +273,7 @@ async def webhooks(name: str, context: Here, key: Keeper) -> Any:
 @ROUTES.post("/experiments/{name}/webhooks", status_code=201, response_model=models.Webhook,
           responses=_refused(404), tags=["webhooks"])  # fmt: skip
 async def add_webhook(name: str, body: models.NewWebhook, context: Here, key: Keeper) -> Any:
-    """Tell an address of events: declared, withdrawn, alarm, silent. Its secret signs them."""
+    """Tell an address of events, such as a verdict or an alarm. Its secret signs them."""
     _check_text("url", body.url)
     check_url(body.url, context.webhooks_to)
     experiment, _ = await context.registry.open(name)
@@ -358,7 +373,10 @@ def _check_text(name: str, value: str | None) -> None:
 def _duel(registry: ExperimentRegistry, name: str, found: LiveDuel) -> dict[str, Any]:
     if found.id is not None:
         registry.remember(found.id, name)
-    return found._asdict()
+    answer = found._asdict()
+    if found.arm is None:  # two arms are shown
+        del answer["arm"]
+    return answer
 
 
 def _report(experiment: Experiment, status: int = 200) -> Response:

@@ -16,6 +16,7 @@ from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.background import is_worth_compiling, without_compiling
 from duelay.delays.delay import Delay
 from duelay.errors import DuelayError, NoWinnerError
+from duelay.inference.arm_set import apply_change
 from duelay.inference.evidence import Evidence, evidence_of
 from duelay.inference.leader import active_of, leader_of
 from duelay.inference.player_clock import OLD
@@ -161,6 +162,9 @@ class CompiledRun:
         self.world_rng, self.rng = streams(job.seed, number)
         self.rule = job.policy.rule(k)
         active_of(job.policy, self.rule, k)  # refuses a wrong one before the first duel
+        self.joins = None if job.setting.joins is None else float(job.setting.joins)
+        self.is_complete = self.joins is None  # whether all arms are there
+        k -= not self.is_complete
         ledger = job.policy.ledger(k, **({"by_clock": True} if job.by_clock else {}))
         if job.is_vote:
             ledger = for_votes(ledger, corrects_position=job.setting.corrects_position)
@@ -194,8 +198,29 @@ class CompiledRun:
 
     def _in_continuous_time(self) -> Callable[[int], None]:
         self.ledger = with_room(self.ledger, self.job.horizon + 1)
-        args = (self.rule, self.ledger, self.job.draw_world(self.world_rng), self.recorder)
-        return lambda until: play_by_clock_entry(*args, until, self.rng)
+        world = self.job.draw_world(self.world_rng)
+        before = 0  # duels before the last arm joins
+        if self.joins is not None:
+            before = int(np.searchsorted(world.at, self.joins))
+
+        def play(until: int) -> None:
+            play_by_clock_entry(self.rule, self.ledger, world, self.recorder, until, self.rng)
+
+        def proceed(until: int) -> None:
+            if not self.is_complete and until > before:
+                play(before)
+                if self.recorder.stopped[0] > 0:
+                    return
+                self._complete()
+            play(until)
+
+        return proceed
+
+    def _complete(self) -> None:
+        """Let the last arm join."""
+        policy, k = self.job.policy, self.job.problem.n_arms
+        self.ledger = apply_change(self.ledger, k - 1, "joined", policy)
+        self.plays, self.is_complete = self.ledger.plays, True
 
     def finish(self) -> tuple[int, Evidence | None]:
         """Return the leader after the last duel, and the evidence where a winner is declared."""
@@ -204,9 +229,11 @@ class CompiledRun:
             age_to(ledger, job.horizon + 1)
             if recorder.stops and declared(self.rule, ledger) >= 0:
                 recorder.stopped[0] = job.horizon
+        if not self.is_complete:  # the run ended before the last arm joined
+            self.plays = np.pad(self.plays, (0, 1))
         of_two = ledger.conversions.sum() > ledger.conversions.trace()
         is_active = active_of(job.policy, self.rule, job.problem.n_arms)
-        leader = leader_of(ledger, is_active, job.policy)
+        leader = leader_of(ledger, is_active[: len(ledger.plays)], job.policy)
         has_evidence = recorder.stops and isinstance(ledger.assumed, EProcess)
         evidence = evidence_of(ledger.assumed) if has_evidence else None
         return (leader if job.is_vote or of_two else NOT_HEARD), evidence

@@ -19,8 +19,8 @@ from duelay.traffic import check as check_traffic
 class Setting:
     """The regret's target, how answers arrive, and how runs are executed.
 
-    The first eight fields describe the simulation. The others say how it is executed, and do not
-    count when settings are compared. `str` names those of the first eight that differ from the
+    The first nine fields describe the simulation. The others say how it is executed, and do not
+    count when settings are compared. `str` names those of the first nine that differ from the
     paper's setting.
 
     Parameters
@@ -48,6 +48,9 @@ class Setting:
     by_clock : bool
         Whether the policy goes by the clock, with traffic. False plays a policy that counts ticks:
         a duel is a tick, and an answer arrives at the next duel.
+    joins : Duration, timedelta or str, optional
+        The time at which the last arm of the problem joins, with traffic and a policy that decides;
+        None if all arms are there from the start.
     first_run : int
         The number of the first run, if the runs are split into several simulations.
     pairs : bool
@@ -72,6 +75,7 @@ class Setting:
     stop: float | None = None
     traffic: Traffic | str | None = None
     by_clock: bool = True
+    joins: Any = None
     first_run: int = field(default=0, compare=False)
     pairs: bool = field(default=False, compare=False)
     progress: bool | str | None = field(default=None, compare=False)
@@ -89,6 +93,8 @@ class Setting:
         for name in ("by_clock", "pairs", "cautious"):
             checks.yes_or_no(name, getattr(self, name))
         self._check_traffic()
+        if self.joins is not None:
+            object.__setattr__(self, "joins", checks.duration("joins", self.joins))
         if not isinstance(self.progress, bool | str | None):
             raise InvalidValueError(
                 f"progress must be True, False, None or a text, got {self.progress!r}"

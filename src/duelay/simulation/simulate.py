@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from duelay._core import checks
+from duelay._core.feedback import check_display
 from duelay.delays.delay import Delay, check_delay
 from duelay.delays.ticks_or_clock import check_clock, refuse_rounds, refuse_time
 from duelay.errors import InvalidValueError
+from duelay.inference.arm_set import refuse_changes
 from duelay.inference.evidence import Evidence
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems.problem import Problem, check_problem
@@ -116,7 +118,7 @@ def simulate(
     if hasattr(policy, "for_horizon"):
         policy = policy.for_horizon(horizon)
     check_units(law, setting)
-    check_fits(policy, setting, problem.n_arms)
+    check_fits(policy, setting, problem.n_arms, problem)
     if isinstance(policy, Policy):
         caution = policy.caution(problem.n_arms, horizon) if setting.cautious else None
         if caution is not None:
@@ -184,6 +186,10 @@ def compile_ahead(
 
 def check_units(delay: Delay, setting: Setting) -> None:
     """Refuse a law in time without traffic, and one in ticks with it."""
+    if setting.joins is not None and (setting.traffic is None or not setting.by_clock):
+        raise InvalidValueError(
+            f"joins needs traffic and a policy by the clock, got {setting.joins}", argument="joins"
+        )
     if setting.traffic is None:
         refuse_time("delay", delay)
         if not setting.by_clock:
@@ -198,12 +204,15 @@ def check_units(delay: Delay, setting: Setting) -> None:
         )
 
 
-def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
+def check_fits(
+    policy: Any, setting: Setting, n_arms: int = 2, problem: Problem | None = None
+) -> None:
     """Refuse what a policy cannot do."""
     if setting.traffic is not None:
         _check_traffic(policy, setting, n_arms)
     elif isinstance(policy, Policy):
         check_clock(policy, has_clock=False)
+    _check_display(policy, setting, problem)
     if setting.feedback == "votes" and getattr(policy, "counts_only", False):
         raise InvalidValueError(
             "feedback must be conversions for a policy that hears counts, got 'votes'",
@@ -230,6 +239,17 @@ def check_fits(policy: Any, setting: Setting, n_arms: int = 2) -> None:
             f"stop must be the policy's own error, {error:g} of {policy}, got {setting.stop:g}"
             + _instead(policy, setting.stop),
             argument="stop",
+        )
+
+
+def _check_display(policy: Any, setting: Setting, problem: Problem | None) -> None:
+    """Refuse to show one arm at a time where rates are missing, or votes are told."""
+    has_rates = problem is not None and problem.rates is not None
+    check_display("one" if has_rates else "pair", setting.feedback)
+    if getattr(policy, "display", "pair") == "one" and problem is not None and not has_rates:
+        raise InvalidValueError(
+            "display='one' needs a problem with conversion rates: Problem.from_rates makes one",
+            argument="problem",
         )
 
 
@@ -281,11 +301,28 @@ def _check_traffic(policy: Any, setting: Setting, n_arms: int) -> None:
         check_clock(policy, has_clock=setting.by_clock)
         if setting.by_clock:
             policy.ledger(n_arms, by_clock=True)  # refuses what it cannot keep in time
+        if setting.joins is not None:
+            _check_joining(policy, n_arms)
     elif setting.by_clock and "clock" not in inspect.signature(policy.start).parameters:
         raise InvalidValueError(
             f"traffic needs a policy whose start takes clock='wall', or by_clock=False in the "
             f"setting, got {policy}",
             argument="traffic",
+        )
+
+
+def _check_joining(policy: Policy, n_arms: int) -> None:
+    """Refuse a policy that no arm can join."""
+    if getattr(policy, "error", None) is None or getattr(policy, "winner_exists", False):
+        raise InvalidValueError(
+            f"joins needs a policy that decides, without winner_exists, got {policy}",
+            argument="joins",
+        )
+    refuse_changes(policy, by_clock=True)
+    if n_arms < 3:
+        raise InvalidValueError(
+            f"joins needs at least three arms, of which the last one joins, got {n_arms}",
+            argument="joins",
         )
 
 

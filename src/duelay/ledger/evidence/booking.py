@@ -11,7 +11,7 @@ from typing import Any
 
 from duelay._core.arrays import Floats, Integers
 from duelay._core.jit.decorators import kernel
-from duelay.ledger.evidence.silence import MIN_CONVERSIONS, fill_silent, fix_kappa
+from duelay.ledger.evidence.silence import fill_silent, fix_kappa, min_conversions
 from duelay.ledger.evidence.winner_threshold import FOR_CHOICE, FOR_EVIDENCE, touch
 
 NO_STAKE = -1.0  # of a duel that is no bet, as no W_s was known when it was asked
@@ -20,7 +20,7 @@ NO_STAKE = -1.0  # of a duel that is no bet, as no W_s was known when it was ask
 @kernel
 def next_stake(eprocess: Any) -> float:
     """Return kappa_s of a duel that is asked now; NO_STAKE as long as there is no W_s."""
-    has_wait = eprocess.n_heard[0] >= MIN_CONVERSIONS or eprocess.first_wait > 0.0
+    has_wait = eprocess.n_heard[0] >= min_conversions(eprocess) or eprocess.first_wait > 0.0
     return float(eprocess.kappa[0]) if has_wait else NO_STAKE
 
 

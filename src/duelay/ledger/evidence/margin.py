@@ -20,7 +20,13 @@ With L = K / error, i *wins* once E_ij and Ebar_ij have reached L for all j, and
 (no arm beats it by epsilon or more) once Ebar_ij has. If an end is two-sided, L is K (K - 1) /
 error, i *wins* once E_ij has reached L for all j, and i is *equivalent* once for each j either E_ij
 has, or both Ebar_ij and Ebar_ji have: each arm that i is not known to beat differs from it by less
-than epsilon. docs/theory.md has the proof.
+than epsilon.
+
+By the clock, arms may join and be retired. The n-th arm to join takes a share of the error of its
+own, 0.1 error / (n (n + 1)), for its pairs with the arms before it, and the pairs of the first arms
+have the rest. A two-sided end is a bound over pairs, to which retiring an arm adds nothing.
+Otherwise a first arm needs L over the arms that are retired as well, or a larger L over those that
+are present (`log_level_over_present`). docs/theory.md has the proofs.
 """
 
 from __future__ import annotations
@@ -34,11 +40,25 @@ RUNNING, WINNER, GOOD_ENOUGH, EQUIVALENT = 0, 1, 2, 3
 VERDICTS = ("running", "winner", "good_enough", "equivalent")
 ENDS = ("good_enough", "equivalent")
 _STEPS = 60  # of a bisection for alpha
+_JOINS, _RETIRED = 0.1, 0.1  # shares of the error: of arms that join, and of a choice of who stays
 
 
-def log_level(n_arms: int, error: float, *, two_sided: bool) -> float:
-    """Return log L. A two-sided end is a statement on every pair, and L pays for all of them."""
-    return math.log(n_arms * ((n_arms - 1) if two_sided else 1) / error)
+def log_level(n_arms: int, error: float, *, two_sided: bool, may_change: bool = False) -> float:
+    """Return log L of the first arms; `may_change` leaves room for arms that join or are retired.
+
+    A two-sided end is a statement on every pair, and L pays for all of them.
+    """
+    share = 1.0
+    if may_change:
+        share -= _JOINS if two_sided else _JOINS + _RETIRED
+    return math.log(n_arms * ((n_arms - 1) if two_sided else 1) / (share * error))
+
+
+def log_level_over_present(n_arms: int, error: float, *, two_sided: bool) -> float:
+    """Return log L of a first arm that has not passed all retired ones, over those present."""
+    if two_sided:
+        return log_level(n_arms, error, two_sided=True, may_change=True)
+    return math.log(n_arms * (n_arms - 1) / (_RETIRED * error))
 
 
 @kernel
@@ -113,17 +133,48 @@ def look_at_tie(eprocess: Any, i: int, j: int) -> None:
 
 
 @kernel
-def has_won(eprocess: Any, i: int, j: int) -> bool:
-    """Whether i has shown that it beats j."""
-    if eprocess.best[i, j] < eprocess.level:
-        return False
-    return bool(eprocess.is_two_sided or eprocess.best_bar[i, j] >= eprocess.level)
+def needed_with_margin(eprocess: Any, i: int, j: int, lacks: bool) -> float:
+    """Return the log evidence over j that i needs; `lacks`: it has not passed all retired arms."""
+    n = max(eprocess.joined[i], eprocess.joined[j])
+    if n > 0:  # arms are numbered as they come: the later one has max(i, j) arms before it
+        return math.log(2.0 * max(i, j) * n * (n + 1.0) / (_JOINS * eprocess.error))
+    return float(eprocess.level_over_present if lacks else eprocess.level)
 
 
 @kernel
-def is_not_beaten(eprocess: Any, i: int, j: int) -> bool:
-    """Whether i has shown that j does not beat it by epsilon or more."""
-    return bool(eprocess.best_bar[i, j] >= eprocess.level)
+def passes(eprocess: Any, i: int, j: int, level: float, wins: bool) -> bool:
+    """Whether i has shown at a level that it beats j (`wins`), or that the two may end there."""
+    best, bar = eprocess.best[i, j], eprocess.best_bar[i, j]
+    if wins:
+        return bool(best >= level and (eprocess.is_two_sided or bar >= level))
+    if eprocess.is_two_sided:
+        return bool(best >= level or (bar >= level and eprocess.best_bar[j, i] >= level))
+    return bool(bar >= level)
+
+
+@kernel
+def lacks_a_retired(eprocess: Any, i: int, wins: bool) -> bool:
+    """Whether a first arm has not passed some retired first arm."""
+    if not eprocess.has_changed or eprocess.joined[i] > 0:
+        return False
+    for j in range(eprocess.joined.size):
+        if j != i and not eprocess.present[j] and eprocess.joined[j] == 0:
+            if not passes(eprocess, i, j, eprocess.level, wins):
+                return True
+    return False
+
+
+@kernel
+def holds(eprocess: Any, i: int, wins: bool) -> bool:
+    """Whether i has passed all arms present, so that it wins, or may end the experiment."""
+    if not eprocess.present[i]:
+        return False
+    lacks = lacks_a_retired(eprocess, i, wins)
+    for j in range(eprocess.doubts.size):
+        if j != i and eprocess.present[j]:
+            if not passes(eprocess, i, j, needed_with_margin(eprocess, i, j, lacks), wins):
+                return False
+    return True
 
 
 @kernel
@@ -143,31 +194,18 @@ def end_evidence(eprocess: Any, i: int, j: int) -> float:
 
 
 @kernel
-def is_alike(eprocess: Any, i: int, j: int) -> bool:
-    """Whether i has shown that it beats j, or that the two differ by less than epsilon."""
-    both = is_not_beaten(eprocess, i, j) and is_not_beaten(eprocess, j, i)
-    return bool(eprocess.best[i, j] >= eprocess.level or both)
-
-
-@kernel
 def is_done(eprocess: Any, i: int, j: int) -> bool:
     """Whether the leader i needs no more duels with j."""
-    if eprocess.is_two_sided:
-        return is_alike(eprocess, i, j)
-    return is_not_beaten(eprocess, i, j)
+    lacks = lacks_a_retired(eprocess, i, False)
+    return passes(eprocess, i, j, needed_with_margin(eprocess, i, j, lacks), False)
 
 
 @kernel
 def find_verdict(eprocess: Any, i: int) -> int:
     """Return the strongest statement about i that would end the experiment; else RUNNING."""
-    wins, ends = True, True
-    for j in range(eprocess.doubts.size):
-        if j != i:
-            wins = wins and has_won(eprocess, i, j)
-            ends = ends and is_done(eprocess, i, j)
-    if wins:
+    if holds(eprocess, i, True):
         return WINNER
-    if ends:
+    if holds(eprocess, i, False):
         return EQUIVALENT if eprocess.is_two_sided else GOOD_ENOUGH
     return RUNNING
 
@@ -175,8 +213,9 @@ def find_verdict(eprocess: Any, i: int) -> int:
 @kernel
 def missing_to_tie(eprocess: Any, i: int) -> float:
     """The log evidence that i lacks to be good enough: the sum of (log L - log Ebar_ij)+."""
-    total = 0.0
+    total, lacks = 0.0, lacks_a_retired(eprocess, i, False)
     for j in range(eprocess.doubts.size):
-        if j != i:
-            total += max(eprocess.level - eprocess.log_bar[i, j], 0.0)
+        if j != i and eprocess.present[j]:
+            level = needed_with_margin(eprocess, i, j, lacks)
+            total += max(level - eprocess.log_bar[i, j], 0.0)
     return total

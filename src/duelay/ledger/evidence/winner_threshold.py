@@ -7,10 +7,13 @@ Everything here happens at a look, when all that is due has been booked: see
 different opponents are bets on different duels. So an arm that does not beat d of the others is
 declared with probability L^-d at most. At most 2 m + 1 arms do not beat m or fewer others. Hence a
 declaration is wrong with probability 3 / L + 2 / (L (L - 1)) at most, for any number of arms. With
-a winner, which beats all others, it is 1 / L + 2 / (L (L - 1)). `log_threshold` solves this for L.
+a winner, which beats all others, it is 1 / L + 2 / (L (L - 1)). Where one arm is shown at a time,
+arms are ordered by their conversion rates. Then at most m + 1 arms do not beat m or fewer others,
+and the sums are 2 / L + 1 / (L (L - 1)) and 1 / L + 1 / (L (L - 1)). `log_threshold` solves for L.
 
 **Arms that come and go.** By the clock an arm may join. Then the first arms need the L of
-4 / L + 2 / (L (L - 1)) = 0.9 error, and the n-th arm to join needs L n (n + 1). An arm *passes*
+4 / L + 2 / (L (L - 1)) = 0.9 error, or of 3 / L + 1 / (L (L - 1)) = 0.9 error if arms are ordered,
+and the n-th arm to join needs L n (n + 1). An arm *passes*
 another once it has had this much evidence over it. An arm that has passed every retired arm must
 pass every arm present. An arm that has not may lead only because a better one was retired. It needs
 (K0 + 1)^2 / (0.1 error) over every arm present, K0 being the number of the first arms; times
@@ -32,7 +35,9 @@ from duelay.ledger.evidence.margin import (
     find_verdict,
     is_ahead,
     is_done,
+    lacks_a_retired,
     look_at_tie,
+    needed_with_margin,
 )
 
 NOBODY = -1
@@ -41,14 +46,22 @@ _FIRST_WAY = 0.9  # the share of `error` of arms that have passed all retired on
 
 
 def log_threshold(
-    n_arms: int, error: float, *, winner_exists: bool = False, may_join: bool = False
+    n_arms: int,
+    error: float,
+    *,
+    winner_exists: bool = False,
+    may_join: bool = False,
+    is_ordered: bool = False,
 ) -> float:
     """Return log L, for the first `n_arms` arms; `may_join` leaves room for arms that join.
 
-    It solves alone / L + 2 / (L (L - 1)) = error. `alone` counts the arms that may fail to beat one
-    arm only, and the shares of others; with few arms the second term is not needed.
+    It solves alone / L + several / (L (L - 1)) = error. `alone` counts the arms that may fail to
+    beat one arm only, and the shares of others; with few arms the second term is not needed.
+    `is_ordered` says that no circle is possible, as with conversion rates.
     """
-    alone, several, share = _losers(n_arms, winner_exists=winner_exists, may_join=may_join)
+    alone, several, share = _losers(
+        n_arms, winner_exists=winner_exists, may_join=may_join, is_ordered=is_ordered
+    )
     error *= share
     middle = alone + error
     return math.log(
@@ -57,22 +70,33 @@ def log_threshold(
 
 
 def error_at(
-    log_evidence: float, n_arms: int, *, winner_exists: bool = False, may_join: bool = False
+    log_evidence: float,
+    n_arms: int,
+    *,
+    winner_exists: bool = False,
+    may_join: bool = False,
+    is_ordered: bool = False,
 ) -> float:
     """Return the error at which this evidence would just be enough: an any-time p-value."""
-    alone, several, share = _losers(n_arms, winner_exists=winner_exists, may_join=may_join)
+    alone, several, share = _losers(
+        n_arms, winner_exists=winner_exists, may_join=may_join, is_ordered=is_ordered
+    )
     rest = math.exp(-log_evidence)
     if rest >= 1.0:
         return 1.0
     return min(1.0, (alone * rest + several * rest * rest / (1.0 - rest)) / share)
 
 
-def _losers(n_arms: int, *, winner_exists: bool, may_join: bool) -> tuple[float, float, float]:
-    """Return `alone`, the numerator of the second term, and the share of the error of both."""
+def _losers(
+    n_arms: int, *, winner_exists: bool, may_join: bool, is_ordered: bool
+) -> tuple[float, float, float]:
+    """Return `alone`, `several`, and the share of the error of both."""
+    more = 1.0 if is_ordered else 2.0
     if winner_exists:
-        return 1.0, 2.0 if n_arms > 2 else 0.0, 1.0
-    alone, several = float(min(n_arms, 3)), 2.0 if n_arms > 3 else 0.0
-    return (alone + 1.0, several, _FIRST_WAY) if may_join else (alone, several, 1.0)
+        return 1.0, more if n_arms > 2 else 0.0, 1.0
+    alone = 2 if is_ordered else min(n_arms, 3)
+    several = more if n_arms > alone else 0.0
+    return (alone + 1.0, several, _FIRST_WAY) if may_join else (float(alone), several, 1.0)
 
 
 def log_threshold_over_present(n_first: int, error: float) -> float:
@@ -219,6 +243,8 @@ def lacks_retired(eprocess: Any, i: int) -> bool:
     """Whether i has not passed some retired arm."""
     if not eprocess.has_changed:
         return False
+    if eprocess.margin > 0.0:
+        return lacks_a_retired(eprocess, i, False)
     level = eprocess.level + late(eprocess.joined[i])
     for other in range(eprocess.joined.size):
         if other != i and not eprocess.present[other] and eprocess.best[i, other] < level:
@@ -229,6 +255,8 @@ def lacks_retired(eprocess: Any, i: int) -> bool:
 @kernel
 def needed_of(eprocess: Any, i: int, j: int, lacks: bool) -> float:
     """Return the log evidence over j that i needs; `lacks` is `lacks_retired` of i."""
+    if eprocess.margin > 0.0:
+        return needed_with_margin(eprocess, i, j, lacks)
     own = late(eprocess.joined[i])
     if lacks:
         return float(eprocess.level_over_present + own + late(eprocess.joined[j]))

@@ -6,12 +6,15 @@ either.
 What became of a duel, and its stake, are in its row. So what the bets have come to is a sum over
 the rows of booked duels: log (1 + 2 x g) for the arm that an answer or a silence spoke for, and
 log (1 - 2 x g) for the other one. For an answer x is 1, for a silence it is the stake. Pairs are
-chosen by similar sums over all that is heard, in which x of a silence are its odds.
+chosen by similar sums over all that is heard, in which x of a silence are its odds. With a margin
+there are also the sums of the tie bettors (`tie_bets`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from duelay.ledger.delay_models.continuous_time import learned_ages
-from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
+from duelay.ledger.evidence.eprocess import GAPS
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
@@ -27,7 +30,7 @@ from duelay.live.storage.schema import MICRO
 
 COUNTS = ("plays", "conversions", "answers", "late", "repeats", "repeated_answers",
           "repeated_conversions")  # fmt: skip
-SUMS = ("given", "wins", "lead", "n")
+SUMS = ("given", "wins", "lead", "n", "tie_near", "tie_far")
 CLOSED = ("closed", "closed_conversions", "closed_answers", "closed_given", "n_open")
 TOTALS = ("n_matured", "n_answered", "n_heard", "delays")
 _BY_ANSWER, _BY_SILENCE = 1, 2
@@ -47,7 +50,8 @@ class Recount:
         self.closed: dict[str, NDArray[Any]] = {name: np.zeros((k, k)) for name in CLOSED}
         window = state.settings.window
         self.ages = learned_ages(None if window is None else float(window))
-        self.steps: dict[tuple[int, int], list[float]] = {}  # of each ordered pair
+        # Of each ordered pair: x of each bet, and what the two tie bettors make of the duel.
+        self.steps: dict[tuple[int, int], list[tuple[float, float, float]]] = {}
         self.asked = np.zeros(len(self.ages), dtype=np.int64)
         self.answered = np.zeros(len(self.ages), dtype=np.int64)
         # Columns of the row of the experiment, by the rows of duels; and what folded ones may add.
@@ -140,12 +144,28 @@ class Recount:
         if not is_booked or row["stake"] is None or by is None or (is_silent and is_vote):
             return
         for one, other, x in ((i, j, 1.0), (j, i, -1.0)):
+            near, far = self._bet_on_tie(row, is_silent=is_silent, is_first=one == i)
             x *= -row["stake"] if is_silent else size
             self.wealth[one, other] += np.log1p(2.0 * x * GAPS)
-            self.steps.setdefault((one, other), []).append(x)
+            self.pairs["tie_near"][one, other] += near
+            self.pairs["tie_far"][one, other] += far
+            self.steps.setdefault((one, other), []).append((x, near, far))
         if not is_silent:
             self.pairs["wins"][i, j] += won
             self.pairs["wins"][j, i] += 1.0 - won
+
+    def _bet_on_tie(self, row: Any, *, is_silent: bool, is_first: bool) -> tuple[float, float]:
+        """Return the logs by which a booked duel multiplies the tie bettors of either place."""
+        margin = self.state.settings.margin
+        if margin is None:
+            return 0.0, 0.0
+        if self.state.settings.is_vote:
+            won, even = row["first_won"] if is_first else 1.0 - row["first_won"], 0.5 - margin
+            over = (won - even) / (even * (1.0 - even))
+            return math.log1p(margin * over), math.log1p(2.0 * margin * over)
+        place = 2 * is_silent + (not is_first)
+        near, far = (tie_bets(row["stake"], margin, n * margin)[place] for n in (1.0, 2.0))
+        return near, far
 
     def _weigh(self, i: int, j: int, size: float, weight: float) -> None:
         """Count news where pairs are chosen: `size` for i over j."""
@@ -154,11 +174,44 @@ class Recount:
             self.pairs["n"][one, other] += weight
 
 
-def most_evidence(steps: list[float]) -> float:
+@functools.lru_cache(maxsize=100_000)
+def tie_bets(stake: float, margin: float, h: float) -> tuple[float, ...]:
+    """Return log q / p of a duel: converted with the own arm first or second, or silent.
+
+    `duelay.ledger.evidence.margin` solves the equation for alpha by bisection; written out, it is
+    2 m0 (1 - m0) alpha^2 - (1 + phi (m0 + m1 - 2 m0 m1)) alpha + phi = 0.
+    """
+    m0 = 0.5 - margin
+    m1, phi = m0 + h, 2.0 * stake / (1.0 + stake)
+    square, line = 2.0 * m0 * (1.0 - m0), 1.0 + phi * (m0 + m1 - 2.0 * m0 * m1)
+    alpha = 2.0 * phi / (line + math.sqrt(line * line - 4.0 * square * phi))
+    q = (phi * m1, phi * (1.0 - m1), 1.0 - phi * m1, 1.0 - phi * (1.0 - m1))
+    p = (alpha * m0, alpha * (1.0 - m0), 1.0 - alpha * m0, 1.0 - alpha * (1.0 - m0))
+    return tuple(math.log(one / other) for one, other in zip(q, p, strict=True))
+
+
+def most_evidence(sizes: Sequence[float], log_weight: NDArray[np.float64]) -> float:
     """Return the log of the highest evidence that a bettor has had; bets in the order of asking."""
-    size = np.array(steps)
-    wealth = np.cumsum(np.log1p(2.0 * size[:, None] * GAPS), axis=0)
-    return max(0.0, float(np.logaddexp.reduce(np.log(evidence_weights()) + wealth, axis=1).max()))
+    return max(0.0, float(_evidence_by_bet(np.array(sizes), log_weight).max()))
+
+
+def most_bar(steps: Sequence[tuple[float, float, float]], log_weight: NDArray[np.float64]) -> float:
+    """Return the log of the highest evidence with a margin, Ebar, of a pair; steps as above."""
+    sizes, near, far = np.array(steps).T
+    parts = [
+        _evidence_by_bet(sizes, log_weight),
+        np.cumsum(near) - math.log(2),
+        np.cumsum(far) - math.log(2),
+    ]
+    return max(0.0, float(np.logaddexp.reduce(parts, axis=0).max()) - math.log(2))
+
+
+def _evidence_by_bet(
+    sizes: NDArray[np.float64], log_weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the log evidence after each bet."""
+    wealth = np.cumsum(np.log1p(2.0 * sizes[:, None] * GAPS), axis=0)
+    return np.asarray(np.logaddexp.reduce(log_weight + wealth, axis=1))
 
 
 def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterator[Any]:

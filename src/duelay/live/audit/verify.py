@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, func, select
 
+from duelay.ledger.evidence.margin import RUNNING, WINNER, find_verdict
 from duelay.ledger.evidence.winner_threshold import passes_all
+from duelay.live.audit.metrics import MetricRecount
 from duelay.live.audit.recount import (
     CLOSED,
     COUNTS,
     SUMS,
     Recount,
     duel_rows,
+    most_bar,
     most_evidence,
 )
 from duelay.live.state import ExperimentState
@@ -83,6 +86,7 @@ def differences(
     state = ExperimentState.load(connection, head)
     recount = Recount(state)
     recount.add_folded(connection)
+    metrics = MetricRecount(connection, head)
     time_buckets = TimeBuckets(head["created"], head["width"])
     expected, had = head["forgotten"], _read_seen(connection, head["id"])
     for n, row in enumerate(duel_rows(connection, head["id"]), start=1):
@@ -92,6 +96,7 @@ def differences(
             expected = row["number"]
         yield from _check_unit(row, had)
         recount.add(row)
+        metrics.add(row)
         time_buckets.ask(row)
         if row["told"] is not None:
             time_buckets.hear(row)
@@ -110,6 +115,7 @@ def differences(
             counts = f"is {kept[place]}, and {counted[place]} by its duels"
             yield f"{words} in age bucket {place} {counts}"
     yield from _compare_times(connection, state, recount, time_buckets)
+    yield from metrics.compare(state.arms)
     duels = schema.duels
     twice = connection.execute(
         select(func.count(), func.count(duels.c.number.distinct())).where(
@@ -141,21 +147,35 @@ def _check_unit(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
 
 def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
     """Say where the highest evidence noted is impossible, or too low for what was declared."""
-    eprocess = state.eprocess
+    eprocess, weight = state.eprocess, state.eprocess.log_weight
     for i, j in zip(*np.nonzero(~np.eye(len(state.arms), dtype=bool)), strict=True):
         best, pair = float(eprocess.best[i, j]), f"{state.arms[i]!r} over {state.arms[j]!r}"
-        most = most_evidence(recount.steps[i, j]) if (i, j) in recount.steps else 0.0
-        if not state.head["forgotten"] and best > most + _TOLERANCE:
-            ever = f"the most that the evidence of {pair} ever was"
-            yield f"{ever} is {best:g}, and at most {most:g} by its duels"
-        if best < eprocess.log_evidence[i, j] - _TOLERANCE:
-            yield f"the evidence of {pair} is above the most that it ever was"
+        steps = recount.steps.get((i, j), [(0.0, 0.0, 0.0)])
+        kinds = [(best, eprocess.log_evidence, most_evidence([x for x, *_ in steps], weight))]
+        if eprocess.margin:
+            kinds.append(
+                (float(eprocess.best_bar[i, j]), eprocess.log_bar, most_bar(steps, weight))
+            )
+        for highest, now, most in kinds:
+            if not state.head["forgotten"] and highest > most + _TOLERANCE:
+                ever = f"the most that the evidence of {pair} ever was"
+                yield f"{ever} is {highest:g}, and at most {most:g} by its duels"
+            if highest < now[i, j] - _TOLERANCE:
+                yield f"the evidence of {pair} is above the most that it ever was"
         if state.array("passed")[i, j] and best < eprocess.level:
             yield f"{pair} has passed, and its evidence was never enough for it"
     # What an earlier version declared stays, though the evidence has been computed anew.
     is_own = not state.head["earlier"] or state.head["declared"] > state.head["earlier"]
-    if state.winner is not None and is_own and not passes_all(eprocess, state.winner):
+    if state.winner is not None and is_own and not _is_enough(state):
         yield f"{state.arms[state.winner]!r} is declared, and its evidence is not enough for it"
+
+
+def _is_enough(state: ExperimentState) -> bool:
+    """Whether the evidence of the arm of the verdict is enough for it."""
+    eprocess, arm, verdict = state.eprocess, int(state.head["winner"]), state.head["verdict"]
+    if not eprocess.margin:
+        return bool(verdict == WINNER and passes_all(eprocess, arm))
+    return int(find_verdict(eprocess, arm)) in (verdict, WINNER) and verdict != RUNNING
 
 
 def _compare_totals(head: Any, recount: Recount) -> Iterator[str]:

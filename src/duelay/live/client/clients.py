@@ -24,6 +24,7 @@ from duelay.live.client.protocol import (
     LogReader,
     RemoteStanding,
     Tries,
+    new_experiment,
     read_answer,
 )
 from duelay.live.export import write_history
@@ -56,7 +57,7 @@ class Service:
 
     def create(self, name: str, arms: Sequence[str], **said: Any) -> RemoteExperiment:
         """Make an experiment; `said` is what `Experiment.create` takes."""
-        self._do(Call("POST", "/experiments", {"name": name, "arms": list(arms), **said}))
+        self._do(Call("POST", "/experiments", new_experiment(name, arms, said)))
         return RemoteExperiment(self, name)
 
     def open(self, name: str) -> RemoteExperiment:
@@ -65,10 +66,12 @@ class Service:
         experiment.standing()
         return experiment
 
-    def names(self) -> tuple[str, ...]:
-        """Return the names of the experiments that the key is for."""
-        found = self._do(Call("GET", "/experiments"))
-        return tuple(each["name"] for each in found["experiments"])
+    def names(self, *, archived: bool = False) -> tuple[str, ...]:
+        """Return the names of the experiments that the key is for, archived ones if wanted."""
+        found = (self._do(Call("GET", "/experiments")))["experiments"]
+        if archived:
+            found += (self._do(Call("GET", "/experiments?status=archived")))["experiments"]
+        return tuple(each["name"] for each in found)
 
     def close(self) -> None:
         """Close the connections."""
@@ -113,9 +116,17 @@ class RemoteExperiment(Calls):
         duel: LiveDuel = self._service._do(self._ask(unit, key))
         return duel
 
-    def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
+    def tell(
+        self,
+        duel: LiveDuel | str,
+        winner: str | None = None,
+        at: Any = None,
+        *,
+        metric: str | None = None,
+        arm: str | None = None,
+    ) -> str:
         """Say that the duel's first arm won, or with votes who did, as `Experiment.tell` does."""
-        return str(self._service._do(self._tell(duel, winner, at)))
+        return str(self._service._do(self._tell_any(duel, winner, at, metric, arm)))
 
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Tell several answers as the news of one moment, as `Experiment.tell_all` does."""
@@ -126,13 +137,25 @@ class RemoteExperiment(Calls):
         found: RemoteStanding = self._service._do(self._standing())
         return found
 
-    def pause(self) -> None:
-        """Ask no more; answers are still heard."""
-        self._service._do(self._change(status="paused"))
+    def pause(self, fallback: str | None = None) -> None:
+        """Ask no more, and show the fallback meanwhile, as `Experiment.pause` does."""
+        self._service._do(self._change(status="paused", fallback=fallback))
 
     def resume(self) -> None:
         """Go on after a pause."""
         self._service._do(self._change(status="running"))
+
+    def finish(self, arm: str | None = None) -> None:
+        """End the experiment and show one arm from now on, as `Experiment.finish` does."""
+        self._service._do(self._change(status="finished", arm=arm))
+
+    def reopen(self) -> None:
+        """Go on with an experiment that was finished."""
+        self._service._do(self._change(status="running"))
+
+    def archive(self, *, archived: bool = True) -> None:
+        """Leave an experiment that is finished out of lists."""
+        self._service._do(self._change(archived=archived))
 
     def hold_booking(self) -> None:
         """Enter no duels into the evidence for a while, as `Experiment.hold_booking` does."""
@@ -149,6 +172,13 @@ class RemoteExperiment(Calls):
     def retire_arm(self, name: str) -> None:
         """Ask an arm no more."""
         self._service._do(self._change(retire_arms=[name]))
+
+    def add_guardrail(
+        self, metric: str, bound: float | None = None, within: str | None = None
+    ) -> None:
+        """Count another event of duels from now on, as `Experiment.add_guardrail` does."""
+        said = {metric: {"bound": bound, "within": within}}
+        self._service._do(self._change(add_guardrails=said))
 
     def delete(self) -> None:
         """Remove it and all its duels, for ever."""
@@ -179,7 +209,7 @@ class RemoteExperiment(Calls):
 
     @property
     def status(self) -> str:
-        """``"running"`` or ``"paused"``."""
+        """``"running"``, ``"paused"`` or ``"finished"``."""
         return self.standing().status
 
 
@@ -197,7 +227,7 @@ class AsyncService:
 
     async def create(self, name: str, arms: Sequence[str], **said: Any) -> AsyncExperiment:
         """Make an experiment; `said` is what `Experiment.create` takes."""
-        await self._do(Call("POST", "/experiments", {"name": name, "arms": list(arms), **said}))
+        await self._do(Call("POST", "/experiments", new_experiment(name, arms, said)))
         return AsyncExperiment(self, name)
 
     async def open(self, name: str) -> AsyncExperiment:
@@ -206,10 +236,12 @@ class AsyncService:
         await experiment.standing()
         return experiment
 
-    async def names(self) -> tuple[str, ...]:
-        """Return the names of the experiments that the key is for."""
-        found = await self._do(Call("GET", "/experiments"))
-        return tuple(each["name"] for each in found["experiments"])
+    async def names(self, *, archived: bool = False) -> tuple[str, ...]:
+        """Return the names of the experiments that the key is for, archived ones if wanted."""
+        found = (await self._do(Call("GET", "/experiments")))["experiments"]
+        if archived:
+            found += (await self._do(Call("GET", "/experiments?status=archived")))["experiments"]
+        return tuple(each["name"] for each in found)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -249,9 +281,17 @@ class AsyncExperiment(Calls):
         duel: LiveDuel = await self._service._do(self._ask(unit, key))
         return duel
 
-    async def tell(self, duel: LiveDuel | str, winner: str | None = None, at: Any = None) -> str:
+    async def tell(
+        self,
+        duel: LiveDuel | str,
+        winner: str | None = None,
+        at: Any = None,
+        *,
+        metric: str | None = None,
+        arm: str | None = None,
+    ) -> str:
         """Say that the duel's first arm won, or with votes who did, as `Experiment.tell` does."""
-        return str(await self._service._do(self._tell(duel, winner, at)))
+        return str(await self._service._do(self._tell_any(duel, winner, at, metric, arm)))
 
     async def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Tell several answers as the news of one moment, as `Experiment.tell_all` does."""
@@ -262,13 +302,25 @@ class AsyncExperiment(Calls):
         found: RemoteStanding = await self._service._do(self._standing())
         return found
 
-    async def pause(self) -> None:
-        """Ask no more; answers are still heard."""
-        await self._service._do(self._change(status="paused"))
+    async def pause(self, fallback: str | None = None) -> None:
+        """Ask no more, and show the fallback meanwhile, as `Experiment.pause` does."""
+        await self._service._do(self._change(status="paused", fallback=fallback))
 
     async def resume(self) -> None:
         """Go on after a pause."""
         await self._service._do(self._change(status="running"))
+
+    async def finish(self, arm: str | None = None) -> None:
+        """End the experiment and show one arm from now on, as `Experiment.finish` does."""
+        await self._service._do(self._change(status="finished", arm=arm))
+
+    async def reopen(self) -> None:
+        """Go on with an experiment that was finished."""
+        await self._service._do(self._change(status="running"))
+
+    async def archive(self, *, archived: bool = True) -> None:
+        """Leave an experiment that is finished out of lists."""
+        await self._service._do(self._change(archived=archived))
 
     async def hold_booking(self) -> None:
         """Enter no duels into the evidence for a while, as `Experiment.hold_booking` does."""
@@ -285,6 +337,13 @@ class AsyncExperiment(Calls):
     async def retire_arm(self, name: str) -> None:
         """Ask an arm no more."""
         await self._service._do(self._change(retire_arms=[name]))
+
+    async def add_guardrail(
+        self, metric: str, bound: float | None = None, within: str | None = None
+    ) -> None:
+        """Count another event of duels from now on, as `Experiment.add_guardrail` does."""
+        said = {metric: {"bound": bound, "within": within}}
+        await self._service._do(self._change(add_guardrails=said))
 
     async def delete(self) -> None:
         """Remove it and all its duels, for ever."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
 import time
@@ -13,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from duelay._core import timestamps
+from duelay._core import checks, timestamps
 from duelay._core.duration import Duration
 from duelay.errors import (
     AccessDeniedError,
@@ -24,9 +25,10 @@ from duelay.errors import (
     UnknownExperimentError,
 )
 from duelay.inference.leader import rank_arms
+from duelay.inference.rates import Rates, write_rates
 from duelay.inference.standing import make_rows, write_rows
 from duelay.live.export import ExportedSettings
-from duelay.live.standing import StandingReport
+from duelay.live.standing import ReportedRates, StandingReport
 from duelay.live.validation import check_word
 from duelay.live.writes.requests import LiveDuel
 from duelay.logs.history import History
@@ -56,7 +58,9 @@ class RemoteStanding:
     def __init__(self, report: StandingReport) -> None:
         self.report = report
         self.name, self.status, self.headline = report.name, report.status, report.headline
-        self.booking = report.booking
+        self.booking, self.summary = report.booking, report.summary
+        self.verdict, self.verdict_words = report.verdict, report.verdict_words
+        self.choice = report.choice
         self.arms = tuple(report.arms)
         self.leader = None if report.leader is None else self.arms.index(report.leader)
         self.winner = None if report.winner is None else self.arms.index(report.winner)
@@ -71,9 +75,10 @@ class RemoteStanding:
             _array(estimates.lower, -math.inf),
             _array(estimates.upper, math.inf),
         )
-        self.warnings = tuple(report.warnings)
+        self.warnings, self.guardrails = tuple(report.warnings), tuple(report.guardrails)
         self.feedback, self.policy = report.feedback, report.policy
         self.window, self.now = report.window, report.now
+        self.display, self.rates = report.display, _rates(report.rates)
 
     def __repr__(self) -> str:
         return f"RemoteStanding({self.name!r}, {self.headline!r})"
@@ -89,6 +94,9 @@ class RemoteStanding:
             arm + " (retired)" * (not is_present)
             for arm, is_present in zip(self.arms, self.present, strict=True)
         ]
+        if self.rates is not None:
+            table = write_rates(order, names, self.leader, self.rates)
+            return "\n".join([self.headline, table, *(f"warning: {w}" for w in self.warnings)])
         leads = {} if self.leader is None else {self.leader: "leads"}
         lines = [self.headline, write_rows(make_rows(order, share, self), names, leads)]
         return "\n".join([*lines, *(f"warning: {words}" for words in self.warnings)])
@@ -99,6 +107,30 @@ def _array(values: Any, missing: float) -> NDArray[np.float64]:
     found = np.array(values, dtype=np.float64)
     found[np.isnan(found)] = missing
     return found
+
+
+def new_experiment(name: str, arms: Iterable[str], said: dict[str, Any]) -> dict[str, Any]:
+    """Return the body that makes an experiment; lengths and times become texts and seconds."""
+    body = {"name": name, "arms": list(arms), **said}
+    for field, value in said.items():
+        if isinstance(value, datetime.datetime):
+            body[field] = timestamps.seconds(field, value)
+        elif isinstance(value, Duration | datetime.timedelta):
+            body[field] = str(checks.duration(field, value))
+    return body
+
+
+def _rates(report: ReportedRates | None) -> Rates | None:
+    """Return rates with arrays, as a local standing has them."""
+    if report is None:
+        return None
+    missing = {"lift_lower": -1.0, "lift_upper": math.inf}
+    found: dict[str, Any] = {}
+    for name, values in vars(report).items():
+        is_count = name in ("shown", "conversions", "closed", "converted")
+        kept = np.array(values, dtype=np.int64) if is_count else None
+        found[name] = _array(values, missing.get(name, math.nan)) if kept is None else kept
+    return Rates(**found)
 
 
 class Calls:
@@ -124,6 +156,19 @@ class Calls:
         path = f"/duels/{quote(id, safe='')}/{kind}"
         return Call("PUT", path, body, None, lambda found: found["status"])
 
+    def _tell_any(self, duel: Any, winner: Any, at: Any, metric: Any, arm: Any) -> Call:
+        """Return the call of an answer, or of an event."""
+        if metric is not None and winner is None:
+            return self._tell_metric(duel, metric, arm, at)
+        if arm is not None or metric is not None:
+            raise InvalidValueError("metric and arm are said together, and no winner with them")
+        return self._tell(duel, winner, at)
+
+    def _tell_metric(self, duel: LiveDuel | str, metric: str, arm: Any, at: Any) -> Call:
+        told = self._tell(duel, None, at)
+        path = f"{told.path.removesuffix('conversion')}metrics/{quote(metric, safe='')}"
+        return told._replace(path=path, body=told.body | ({} if arm is None else {"arm": arm}))
+
     def _tell_all(self, answers: Iterable[Any]) -> Call:
         rows = []
         for each in answers:
@@ -140,7 +185,8 @@ class Calls:
         )
 
     def _change(self, **changes: Any) -> Call:
-        return Call("PATCH", self._path, changes, read=lambda found: None)
+        said = {name: value for name, value in changes.items() if value is not None}
+        return Call("PATCH", self._path, said, read=lambda found: None)
 
     def _log(self, after: int) -> Call:
         return Call("GET", f"{self._path}/log?after={after}&limit=10000")
@@ -230,6 +276,7 @@ def _history_of(rows: list[dict[str, Any]], about: ExportedSettings) -> History:
         window=None if about.window is None else Duration(about.window),
         feedback=about.feedback,
         order="coin",
+        display=about.display,
         arms=about.arms,
         at=asked,
         now=about.now if rows else None,

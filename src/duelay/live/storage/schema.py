@@ -49,6 +49,10 @@ def _sum(name: str) -> Column[Any]:
     return Column(name, Double, nullable=False, default=0.0)
 
 
+def _added(name: str) -> Column[Any]:
+    return Column(name, Double, nullable=False, default=0.0, server_default=text("0"))
+
+
 def _time(name: str, *, nullable: bool = True) -> Column[Any]:
     return Column(name, BigInteger, nullable=nullable)
 
@@ -70,9 +74,18 @@ experiments = Table(
     # How much later than due duels are booked: answers may be told as long after they came.
     Column("lag", BigInteger, nullable=False, server_default=text("0")),
     _time("created", nullable=False),
+    Column("margin", Double),  # the largest difference that does not matter; NULL without one
+    Column("ends", String(16)),  # with a margin, what ends it: "good_enough" or "equivalent"
+    Column("budget", BigInteger),  # the duels after which it stops; NULL for no limit
+    _time("until"),  # when it stops
+    # Whether both arms of a duel are shown, or the first one alone: "pair" or "one".
+    Column("display", String(8), nullable=False, server_default=text("'pair'")),
     # NULL for the clock of the store; "given" for a function of the programs; or "1000x".
     Column("clock", String(32)),
-    Column("status", String(16), nullable=False),  # running or paused
+    Column("status", String(16), nullable=False),  # running, paused or finished
+    _number("fallback"),  # the arm that is shown while it is paused
+    _number("chosen"),  # the arm with which it was finished
+    _time("archived"),  # since when lists leave it out
     # What has happened. Whoever writes holds this row.
     _time("moment", nullable=False),  # the latest time known; it never runs backwards
     _count("asked"),  # duels
@@ -92,7 +105,9 @@ experiments = Table(
     _count("n_answered"),
     _count("n_heard"),
     _sum("delays"),
-    _number("winner"),  # the arm that is declared
+    _number("winner"),  # the arm of the verdict
+    # What is said of it: `duelay.ledger.evidence.margin` has the words.
+    Column("verdict", SmallInteger, nullable=False, server_default=text("0")),
     _count("declared"),  # how many duels had been asked when it was declared
     _time("declared_at"),
     _count("stride"),  # of the path
@@ -101,6 +116,7 @@ experiments = Table(
     Column("width", BigInteger, nullable=False, server_default=text(str(MINUTE))),
     # Arms with a number below this have their rows of `pair_times` at this width already.
     Column("swept", Integer, nullable=False, server_default=text("0")),
+    _time("stopped"),  # when the budget was spent or the date had come, without a verdict
     _time("held"),  # since when booking is held; NULL while it is not
     # How many duels were asked before their `wait` and `stake` were kept.
     Column("earlier", BigInteger, nullable=False, server_default=text("0")),
@@ -178,6 +194,9 @@ def _of_pair() -> list[Column[Any]]:
         # Sums over booked duels, of a bettor on `first` over `second`; x is as in `audit.recount`.
         Column("wealth", LargeBinary, nullable=False),  # log (1 + 2 x g), for each g
         _sum("wins"),
+        # With a margin, of a tie bettor on `first` over `second`, with h = epsilon and 2 epsilon.
+        _added("tie_near"),
+        _added("tie_far"),
         # Sums over all that is heard, by which pairs are chosen.
         _sum("lead"),
         _sum("n"),
@@ -196,6 +215,8 @@ pairs = Table(
     _sum("log_evidence"),  # at the last look
     _sum("best"),  # the most that it ever was at a look
     _sum("seen"),  # `wins` at the last look
+    _added("log_bar"),  # with a margin, log Ebar at the last look ...
+    _added("best_bar"),  # ... and the most that it ever was at a look
     _time("passed"),  # when `best` first reached what a declaration needs
     _count("version"),
 )
@@ -267,7 +288,7 @@ events = Table(  # what webhooks tell
     metadata,
     Column("id", Integer, primary_key=True),
     _of_experiment(primary_key=False),
-    Column("kind", String(16), nullable=False),  # declared, withdrawn, alarm, silent
+    Column("kind", String(16), nullable=False),  # one of `duelay.live.events.KINDS`
     _time("at", nullable=False),
     Column("about", Text, nullable=False),  # the arm, the name of the test, or how long
     Column("words", Text, nullable=False),
@@ -308,7 +329,52 @@ leases = Table(  # which server does what only one at a time may do
     _time("until", nullable=False),
 )
 
+# Other events of a duel: `duelay.live.guardrails`.
+metrics = Table(
+    "metrics",
+    metadata,
+    _of_experiment(),
+    _number("number", primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("bound", Double),  # the excess over the baseline that is allowed; NULL to measure only
+    Column("within", BigInteger, nullable=False),  # the age by which an event counts
+    Column("since", BigInteger, nullable=False),  # duels asked before it was declared
+    Column("booked", BigInteger, nullable=False),  # the number of the last duel that is booked
+    Column("alarms", Text, nullable=False),  # JSON: when each arm had its first alarm
+    UniqueConstraint("experiment", "name"),
+)
+
+metric_events = Table(  # of duels whose rows are there
+    "metric_events",
+    metadata,
+    _of_experiment(),
+    _number("metric", primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),  # of the duel
+    _number("place", primary_key=True),  # of the arm: 0 the first, 1 the second
+    _time("at", nullable=False),
+    Column("late", Boolean, nullable=False),  # it came after the age `within`, and does not count
+    sqlite_with_rowid=False,
+)
+
+
+def _of_metric() -> list[Column[Any]]:
+    """What booked duels of an ordered pair have given."""
+    return [
+        _of_experiment(),
+        _number("metric", primary_key=True),
+        _number("first", primary_key=True),
+        _number("second", primary_key=True),
+        _count("shown"),
+        _count("of_first"),  # duels with an event about the first arm
+        _count("of_second"),
+    ]
+
+
+metric_counts = Table("metric_counts", metadata, *_of_metric())
+# The part of `metric_counts` that is of duels whose rows are gone.
+folded_metric_counts = Table("folded_metric_counts", metadata, *_of_metric())
+
 TABLES = (
     arms, changes, duels, pairs, folded_pairs, ages, folded_ages, times, pair_times, seen_units,
-    paths, events, webhooks,
+    paths, events, webhooks, metrics, metric_events, metric_counts, folded_metric_counts,
 )  # fmt: skip

@@ -26,7 +26,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from duelay.live.storage.schema import duels, experiments
 
 _FIXED = {"id", "name", "goal", "policy", "feedback", "window", "error", "self_duels", "share",
-          "forget_after", "lag", "created", "clock", "earlier"}  # fmt: skip
+          "forget_after", "lag", "display", "margin", "ends", "budget", "until", "created", "clock",
+          "earlier"}  # fmt: skip
 CHANGING = tuple(column.name for column in experiments.c if column.name not in _FIXED)
 
 MAX_VALUES = 1000  # that a statement looks up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from sqlalchemy import Connection, func, select
 from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.ledger.evidence.stored_duels import stake_now
 from duelay.live.selection import PairSelector
-from duelay.live.state import ExperimentState
+from duelay.live.state import ExperimentState, is_spent
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import VALUES, find_rows
@@ -39,6 +40,7 @@ def assign_duels(
     new: list[dict[str, Any]] = []
     pairs = iter(selector.choose(state, len(asks)))
     bet = _bet_now(state)
+    goes_on = functools.partial(selector.goes_on, state.settings.share)
     for ask in asks:
         again = kept.get(ask.id) or asked.by_key.get(ask.key or "")
         if again is None and ask.unit is not None:
@@ -46,8 +48,9 @@ def assign_duels(
         if again is not None:
             ask.result = _shown(state, again)
             continue
-        if state.winner is not None and not selector.goes_on(state.settings.share):
-            ask.result = show_winner(state)
+        arm = state.settled_arm(moment)
+        if arm is not None and (is_spent(state.head, moment) or not goes_on()):
+            ask.result = show_arm(state, arm)
             continue
         row = _record(state, next(pairs), ask, asked.had, moment, bet)
         new.append(row)
@@ -60,17 +63,17 @@ def assign_duels(
         statements.run(connection, statements.INSERT_DUELS, new)
 
 
-def show_winner(state: ExperimentState) -> LiveDuel:
-    """Return what an ask gets once a winner is declared: the winner alone."""
-    assert state.winner is not None
-    return LiveDuel(None, None, None, True, state.arms[state.winner])
+def show_arm(state: ExperimentState, arm: int) -> LiveDuel:
+    """Return what an ask gets when an arm is to be shown alone."""
+    name = state.arms[arm]
+    return LiveDuel(None, None, None, True, name, name if state.settings.shows_one else None)
 
 
 class _Asked(NamedTuple):
     """What the store knows of the units and keys in a group of asks."""
 
     by_key: dict[str, Any]
-    open_of: dict[str, Any]  # the open duel of each unit
+    open_of: dict[str, Any]  # the duel that each unit goes on with
     had: set[tuple[str, int, int]]  # a unit, and a pair that it has had
 
 
@@ -101,8 +104,7 @@ def _find_asked(
         for row in find_rows(connection, latest, units):
             had.add((row["unit"], *sorted((row["first"], row["second"]))))
             last[row["unit"]] = max(row["number"], last.get(row["unit"], 0))
-        is_open = own.where(duels.c.told.is_(None), duels.c.number.in_(VALUES))
-        rows = find_rows(connection, is_open, last.values())
+        rows = find_rows(connection, own.where(duels.c.number.in_(VALUES)), last.values())
         open_of = {row["unit"]: row for row in rows if _is_open(state, row, moment)}
         seen = schema.seen_units
         folded = select(seen).where(seen.c.experiment == experiment, seen.c.unit.in_(VALUES))
@@ -112,10 +114,16 @@ def _find_asked(
 
 
 def _is_open(state: ExperimentState, row: Any, moment: int) -> bool:
-    """Whether a duel that is not answered may still be shown, and answered."""
-    window = state.settings.window_in_micro
-    is_there = state.present[row["first"]] and state.present[row["second"]]
-    return bool(is_there and (window is None or moment - row["asked"] <= window))
+    """Whether a unit goes on with its latest duel: it is not answered, and may still be.
+
+    Where one arm is shown at a time, a visitor sees the same arm until a winner is declared.
+    """
+    window, is_there = state.settings.window_in_micro, bool(state.present[row["first"]])
+    if state.settings.shows_one and state.winner is None:
+        return is_there
+    is_there = is_there and bool(state.present[row["second"]])
+    is_silent = row["told"] is None and (window is None or moment - row["asked"] <= window)
+    return is_there and is_silent
 
 
 def _bet_now(state: ExperimentState) -> dict[str, Any]:
@@ -168,5 +176,6 @@ def _record(
 def _shown(state: ExperimentState, row: Any) -> LiveDuel:
     """Return a duel as the caller sees it."""
     winner = None if state.winner is None else state.arms[state.winner]
-    return LiveDuel(row["id"], state.arms[row["first"]], state.arms[row["second"]],
-                    winner is not None, winner)  # fmt: skip
+    first, second = state.arms[row["first"]], state.arms[row["second"]]
+    arm = first if state.settings.shows_one else None
+    return LiveDuel(row["id"], first, second, winner is not None, winner, arm)

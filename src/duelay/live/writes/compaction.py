@@ -20,6 +20,7 @@ from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import VALUES, duels_after, find_rows, upsert
+from duelay.live.writes.metrics import fold_metrics, last_booked
 from duelay.live.writes.settlement import book_duels, count_answers, is_evidence
 
 _MAX_DUELS_PER_TRANSACTION = 1000
@@ -37,6 +38,8 @@ def compact_due(
         return 0
     duels, head = schema.duels, state.head
     last, latest = min(head["closed"], head["matured"]), moment - float(after) * MICRO
+    booked = last_booked(connection, state.settings.id)
+    last = last if booked is None else min(last, booked)
     oldest = connection.execute(
         duels_after("number", "asked"),
         {"experiment": state.settings.id, "after": head["forgotten"], "n": 1},
@@ -57,6 +60,7 @@ def compact_due(
     _add_to_pairs(connection, state, old)
     _add_to_ages(connection, state, old)
     _keep_units(connection, state, old)
+    fold_metrics(connection, state.settings.id, old)
     connection.execute(
         delete(duels).where(
             duels.c.experiment == state.settings.id, duels.c.number <= old[-1]["number"]
@@ -78,6 +82,7 @@ def _add_to_pairs(
     sums = _count(rows, len(state.arms)) | {
         name: getattr(eprocess, name) for name in ("wins", "lead", "n", "wealth")
     }
+    sums |= {name: eprocess.tie_wealth[:, :, at] for at, name in enumerate(("tie_near", "tie_far"))}
     rows_before = connection.execute(select(folded).where(folded.c.experiment == experiment))
     for before in rows_before.mappings():
         old = dict(before) | {"wealth": np.frombuffer(before["wealth"], dtype="<f8")}

@@ -16,6 +16,8 @@ from duelay.live.writes.group_commit import Request
 class LiveDuel(NamedTuple):
     """Two arms to show together, by their names; or the declared winner alone.
 
+    Where one arm is shown at a time, it is `arm`: the first of the duel, or the winner.
+
     If `id` is None, there is nothing to tell: show the winner.
 
     Attributes
@@ -28,6 +30,8 @@ class LiveDuel(NamedTuple):
         Whether a winner is declared.
     winner : str or None
         The name of the winner.
+    arm : str or None
+        The name of the arm to show, where one is shown at a time.
     """
 
     id: str | None
@@ -35,6 +39,7 @@ class LiveDuel(NamedTuple):
     second: str | None
     settled: bool = False
     winner: str | None = None
+    arm: str | None = None
 
 
 class Ask(Request):

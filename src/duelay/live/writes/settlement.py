@@ -17,7 +17,13 @@ from duelay._core.arrays import Booleans, Floats, Integers
 from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.stored_duels import book_rows, count_news, wait
-from duelay.live.state import ExperimentState, Settings, read_settings, start_evidence
+from duelay.live.state import (
+    ExperimentState,
+    Settings,
+    is_spent,
+    read_settings,
+    start_evidence,
+)
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
@@ -47,6 +53,7 @@ def settle_and_look(
         _book_due(connection, state, moment, is_written=is_written)
     _close_due(connection, state, ages, moment)
     state.look_at_evidence(moment)
+    state.stop_if_spent(moment)
     state.head["settled"] = moment
 
 
@@ -63,16 +70,21 @@ def read_settled(connection: Connection, head: Any, moment: int) -> ExperimentSt
 def is_at_rest(head: Any) -> bool:
     """Whether there is nothing to settle before somebody asks or tells, by the experiment's row."""
     is_closed = head["window"] is None or head["closed"] == head["asked"]
-    return bool(
-        is_closed and head["matured"] == head["asked"] and head["moment"] <= head["settled"]
-    )
+    is_dated = head["until"] is not None and _goes_on(head)
+    is_settled = head["matured"] == head["asked"] and head["moment"] <= head["settled"]
+    return bool(is_closed and is_settled and not is_dated)
+
+
+def _goes_on(head: Any) -> bool:
+    """Whether there is no verdict yet."""
+    return head["stopped"] is None and head["winner"] is None
 
 
 def is_due(connection: Connection, head: Any, moment: int) -> bool:
     """Whether to settle at a moment would change anything: news to look at, or duels to book."""
     if is_at_rest(head):
         return False
-    if head["moment"] > head["settled"]:
+    if head["moment"] > head["settled"] or (_goes_on(head) and is_spent(head, moment)):
         return True
     settings = read_settings(head)
     eprocess = start_evidence(settings, 2)

@@ -24,16 +24,17 @@ from duelay._core.jit.background import CompilationError, refuse_to_wait
 from duelay._core.patience import at_least
 from duelay.errors import DuelayError, PausedError, StoreError, UnknownExperimentError
 from duelay.live.clock import ExperimentClock, wall
-from duelay.live.events import note_winner
+from duelay.live.events import note_end
 from duelay.live.selection import PairSelector
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, is_temporary
-from duelay.live.writes.ask import assign_duels, show_winner
+from duelay.live.writes.ask import assign_duels, show_arm
 from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
+from duelay.live.writes.metrics import book_metrics
 from duelay.live.writes.requests import Ask, Operation, Settle, Tell
 from duelay.live.writes.settlement import settle_and_look
 from duelay.live.writes.tell import record_answers
@@ -180,9 +181,10 @@ class Writer(Committer):
             is_wanted = self.has_shown_winner or any(isinstance(each, Settle) for each in group)
             if is_wanted or moment - head["settled"] >= self._fresh:
                 settle_and_look(connection, state, ages, moment)
+                book_metrics(connection, state, moment)
                 compact_due(connection, state, moment)
                 state.merge_time_buckets(connection)
-            note_winner(connection, state, head["winner"], moment)
+            note_end(connection, state, head, moment)
             asks = [request for request in group if isinstance(request, Ask)]
             self._ask(connection, state, asks, moment, is_retry=is_retry)
             ages.save(connection, self.id)
@@ -206,10 +208,11 @@ class Writer(Committer):
         *,
         is_retry: bool,
     ) -> None:
-        if state.head["status"] == "paused":
+        if state.head["status"] != "running":
+            arm = state.settled_arm(moment)
             for ask in asks:
-                if state.winner is not None:
-                    ask.result = show_winner(state)
+                if arm is not None:
+                    ask.result = show_arm(state, arm)
                     continue
                 ask.error = PausedError(
                     f"the experiment {self.name!r} is paused: resume() it, or show what you "

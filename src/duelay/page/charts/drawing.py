@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from duelay.page import formats
 from duelay.page.charts.axes import Axis, Tick, make_x_axis, make_y_axis
+from duelay.page.glossary import strength
 from duelay.page.view_models import ArmView, Chart, Line, Values
 from duelay.show import html
 
@@ -56,6 +57,7 @@ class LegendEntry:
     line: Line
     name: str
     value: str
+    title: str = ""  # the value in full, where it is said in a word
 
 
 @dataclass(frozen=True)
@@ -247,14 +249,18 @@ def _percent(place: float) -> float:
 
 
 def _make_legend(chart: Chart) -> tuple[LegendEntry, ...]:
-    """Return an entry for each line; a band has one."""
-    return tuple(
-        LegendEntry(line, "interval", "")
-        if line.role == "low"
-        else LegendEntry(line, line.name, _format(chart, _latest(line.values)))
-        for line in chart.lines
-        if line.role != "high"
-    )
+    """Return an entry for each line; a band has one. Evidence for an arm is said in a word."""
+    level = next((_latest(line.values) for line in chart.lines if line.role == "level"), None)
+    found = []
+    for line in chart.lines:
+        value = _format(chart, _latest(line.values))
+        if line.role == "low":
+            found.append(LegendEntry(line, "interval", ""))
+        elif chart.y_kind == "evidence" and line.role == "arm" and level is not None:
+            found.append(LegendEntry(line, line.name, strength(_latest(line.values), level), value))
+        elif line.role != "high":
+            found.append(LegendEntry(line, line.name, value))
+    return tuple(found)
 
 
 def _make_rows(chart: Chart, places: Sequence[float]) -> tuple[TableRow, ...]:

@@ -65,12 +65,22 @@ def make_evidence_chart(look: ExperimentSnapshot, arms: Sequence[int]) -> Chart 
     x, path = _with_changes(look, x[place], np.exp(path[place]))
     lines = [_line(look, arm, path[:, arm]) for arm in arms]
     lines.append(Line("declared", (level,) * len(x), "level"))
+    words = (
+        "How many times more likely the answers are if the arm beats an opponent than if the two "
+        "are equal, for the opponent against which this number is smallest. The first arm to reach "
+        f"the dotted line, {times(level)}, is declared the winner."
+    )
+    if evidence.margin is not None:
+        words = (
+            "How much speaks for no arm beating this one by the margin or more, against the "
+            f"opponent for which this number is smallest. At the dotted line, {times(level)}, it "
+            "is enough."
+        )
     return Chart(
         "evidence",
         "Evidence",
-        "How many times more likely the answers are if the arm beats an opponent than if the two "
-        "are equal, for the opponent against which this number is smallest. The first arm to reach "
-        f"the dotted line, {times(level)}, is declared the winner." + _change_words(look),
+        f"{words} Evenly spaced lines stand for ten times as much as the line below."
+        + _change_words(look),
         tuple(x.tolist()),
         tuple(lines),
         y_kind="evidence",

@@ -130,35 +130,77 @@
 
   // Copying, and asking before what cannot be undone
 
-  for (const button of all("button[data-copy]")) {
-    button.hidden = !navigator.clipboard;
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-      button.textContent = "Copied";
-      setTimeout(() => (button.textContent = "Copy"), 1500);
-    });
+  root.classList.toggle("can-copy", Boolean(navigator.clipboard));
+
+  function say(button, said) {
+    button.dataset.before ??= button.textContent;
+    button.textContent = said;
+    setTimeout(() => (button.textContent = button.dataset.before), 1500);
   }
 
-  const dialog = document.getElementById("confirm");
-  for (const form of all("form[data-confirm]")) {
-    form.addEventListener("submit", (event) => {
-      if (form.dataset.confirmed || !dialog) return;
-      event.preventDefault();
-      const chosen = form.querySelector("[name=arm]")?.value.trim();
-      for (const answer of ["yes", "no"]) {
-        dialog.querySelector(`[value=${answer}]`).textContent = form.dataset[answer];
-      }
-      document.getElementById("confirm-words").textContent =
-        (chosen ? `${chosen}: ` : "") + form.dataset.confirm;
-      dialog.returnValue = "no";
-      dialog.addEventListener("close", () => {
-        if (dialog.returnValue !== "yes") return;
-        form.dataset.confirmed = "yes";
-        form.requestSubmit();
-      }, { once: true });
-      dialog.showModal();
-    });
+  // A picture of SVG as PNG, which other programs paste.
+  async function drawPicture(address) {
+    const picture = new Image();
+    picture.src = address;
+    await picture.decode();
+    const canvas = Object.assign(document.createElement("canvas"), { width: 2400, height: 1350 });
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    return new Promise((done) => canvas.toBlob(done, "image/png"));
   }
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.("button[data-copy], button[data-picture]");
+    if (!button) return;
+    try {
+      if (button.dataset.copy) {
+        await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+      } else {
+        const picture = drawPicture(button.dataset.picture);
+        await navigator.clipboard.write([new ClipboardItem({ "image/png": picture })]);
+      }
+      say(button, "Copied");
+    } catch {
+      say(button, "Not allowed");
+    }
+  });
+
+  // The meaning of a word appears below it; without this it appears at the end of the window.
+
+  let term = null; // the word that was pressed last
+  document.addEventListener("click", (event) => {
+    term = event.target.closest?.("button[popovertarget]") ?? term;
+  });
+  document.addEventListener("toggle", (event) => {
+    const word = event.target;
+    if (event.newState !== "open" || word.id !== term?.getAttribute("popovertarget")) return;
+    const { left, bottom, top } = term.getBoundingClientRect();
+    const fitsBelow = bottom + word.offsetHeight + 8 < root.clientHeight;
+    Object.assign(word.style, {
+      inset: "auto",
+      left: `${Math.max(8, Math.min(left, root.clientWidth - word.offsetWidth - 8))}px`,
+      top: `${fitsBelow ? bottom + 6 : Math.max(8, top - word.offsetHeight - 6)}px`,
+    });
+  }, true);
+
+  const dialog = document.getElementById("confirm");
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.dataset.confirm || form.dataset.confirmed || !dialog) return;
+    event.preventDefault();
+    const chosen = form.querySelector("[name=arm]")?.value.trim();
+    for (const answer of ["yes", "no"]) {
+      dialog.querySelector(`[value=${answer}]`).textContent = form.dataset[answer];
+    }
+    document.getElementById("confirm-words").textContent =
+      (chosen ? `${chosen}: ` : "") + form.dataset.confirm;
+    dialog.returnValue = "no";
+    dialog.addEventListener("close", () => {
+      if (dialog.returnValue !== "yes") return;
+      form.dataset.confirmed = "yes";
+      form.requestSubmit();
+    }, { once: true });
+    dialog.showModal();
+  });
 
   // Tables that go on to the side
 

@@ -22,7 +22,7 @@ from starlette.routing import Route
 from duelay.errors import InvalidValueError, UnknownExperimentError
 from duelay.live import Experiment
 from duelay.live.validation import check_length, check_name
-from duelay.page import build, duel_log, render, view_models
+from duelay.page import build, diagnostics, duel_log, render, view_models
 from duelay.problems import check_arms
 from duelay.service import admin, models
 from duelay.service.auth import safe_next
@@ -43,6 +43,7 @@ PAGES: list[Route] = []
 _ROWS = 100  # of the log, in one page
 _MAX_ENTRIES = 25  # experiments on one page of the list
 _MAX_SEARCH = 200  # characters
+_NUMBERS = ("margin", "budget")  # fields of a new experiment
 _DELAY = 0.5  # seconds that a wrong key waits
 _sleep = asyncio.sleep
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -96,8 +97,13 @@ async def new_form(browser: BrowserRequest) -> Response:
 async def new(browser: BrowserRequest) -> Response:
     """Make an experiment; if it cannot be, what was typed is still there."""
     browser.need()
-    said = {name: browser.said(name) for name in ("name", "arms", "goal", "window", "feedback")}
+    fields = ("name", "arms", "goal", "window", "feedback", "display", "margin", "end", "budget",
+              "until", "fallback")  # fmt: skip
+    said = {name: browser.said(name) for name in fields}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
+    given |= {name: _number(value) for name, value in given.items() if name in _NUMBERS}
+    if "margin" not in given:
+        given.pop("end", None)  # the form always has one
     given["arms"] = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
     given["window"] = said["window"] or None
     try:
@@ -113,6 +119,14 @@ async def new(browser: BrowserRequest) -> Response:
         )
     browser.context.view_cache.forget(body.name)
     return browser.go(_address(browser, body.name))
+
+
+def _number(text: str) -> Any:
+    """Return a number that was typed; a text that is none is refused later."""
+    try:
+        return int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        return text
 
 
 async def _listed(
@@ -229,9 +243,23 @@ async def export(browser: BrowserRequest) -> Response:
     )
 
 
+@_page("/e/{name}/summary.svg")
+async def summary(browser: BrowserRequest) -> Response:
+    """Its summary as a picture, for a slide."""
+    view, checked = await _seen(browser)
+    if checked is None:  # a picture is kept: it must not lack an alarm that is found a second later
+        there = await browser.open(view.standing.name)
+        await browser.context.view_cache.run(lambda: diagnostics.diagnose(there))
+        browser.context.view_cache.forget(view.standing.name)
+        view, _ = await _seen(browser)
+    text = await browser.context.registry.call(lambda: render.summary_picture(view))
+    headers = {**GUARDED, "Cache-Control": "no-store", "Vary": "Cookie"}
+    return browser.keep(Response(text, 200, headers, "image/svg+xml"))
+
+
 @_page("/e/{name}/do", "POST")
 async def do(browser: BrowserRequest) -> Response:
-    """Pause, resume, hold or release booking, let an arm come or go."""
+    """Pause, resume, finish, reopen, hold or release booking, let an arm come or go."""
     name = browser.request.path_params["name"]
     there = await browser.open(name)
     browser.need(name)
@@ -239,6 +267,10 @@ async def do(browser: BrowserRequest) -> Response:
     changes: dict[str, dict[str, Any]] = {
         "pause": {"status": "paused"},
         "resume": {"status": "running"},
+        "finish": {"status": "finished", "arm": arm or None},
+        "reopen": {"status": "running"},
+        "archive": {"archived": True},
+        "list": {"archived": False},
         "hold": {"booking": "held"},
         "release": {"booking": "running"},
         "add": {"add_arms": [arm]},
@@ -249,7 +281,8 @@ async def do(browser: BrowserRequest) -> Response:
             raise RefusedError(422, f"what: one of {', '.join(changes)}")
         if what == "add" and any(each.name == arm for each in await _present(browser)):
             raise RefusedError(409, f"There is an arm {arm!r} already: nothing has changed.")
-        await admin.apply_change(browser.context, there, models.ExperimentChange(**changes[what]))
+        change = models.ExperimentChange(**changes[what])
+        await admin.apply_change(browser.context, there, change, browser.key)
     except (ValidationError, RefusedError, InvalidValueError) as error:
         status, words = _wrong(error)
         view, checked = await _seen(browser)
@@ -387,6 +420,12 @@ async def sign_out(browser: BrowserRequest) -> Response:
 
 
 # Files.
+
+
+@_page("/words", is_open=True)
+async def words(browser: BrowserRequest) -> Response:
+    """The words of the page, explained."""
+    return await browser.show(lambda: render.words_page(browser.viewer()))
 
 
 @_page("/docs", is_open=True)

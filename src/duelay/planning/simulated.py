@@ -1,0 +1,415 @@
+"""`plan`: how long an experiment takes until its verdict, by simulation before it starts."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from duelay import datasets
+from duelay._core import checks
+from duelay._core.duration import DAY, Duration
+from duelay.delays import Law
+from duelay.delays import check as check_delay
+from duelay.errors import InvalidValueError
+from duelay.inference.arm_set import refuse_changes
+from duelay.planning.result import Plan, PlannedWorld
+from duelay.policies import Decide
+from duelay.problems import Problem
+from duelay.simulation import Result, Setting, simulate
+from duelay.traffic import Poisson
+
+if TYPE_CHECKING:
+    pass
+
+BY = ("1w", "2w", "4w", "8w")
+_RUNS = (40, 200)  # of each world, if not given: few where the horizon has many visitors
+_VISITORS = 4e7  # in the runs of a world, if their number is not given
+_MAX_VISITORS = 20_000_000  # in one run
+_FIRST_STAGE, _LONGER = 50_000, 6  # visitors of the shortest simulation; how much longer the next
+_GRID = 2**16  # quantiles from which delays are drawn
+
+
+class RatesProblem(Problem):
+    """Arms with conversion rates, of which each visitor sees the first of the pair alone.
+
+    A conversion is the news that `first` was shown and the visitor converted. Given that one of a
+    pair converts, it is i with probability p_i / (p_i + p_j), since a coin decides which is shown.
+
+    Parameters
+    ----------
+    rates : sequence of float
+        p: the share of the visitors of each arm that convert.
+    arms : sequence of str, optional
+        The names of the arms.
+    """
+
+    def __init__(self, rates: ArrayLike, arms: Sequence[str] | None = None) -> None:
+        self._shares = np.asarray(rates, dtype=np.float64)
+        matrix = self._shares[:, None] / (self._shares[:, None] + self._shares)
+        super().__init__(matrix, arms, name="rates")
+
+    @property
+    def chances(self) -> NDArray[np.float64]:
+        """P(conversion) by first and second: the rate of the first."""
+        return np.repeat(self._shares[:, None], self.n_arms, axis=1)
+
+    def gaps_for(self, target: str) -> NDArray[np.float64]:
+        """Return the conversions that a visitor of each arm loses to the best one.
+
+        Parameters
+        ----------
+        target : str
+            Has no effect: one order of the rates is meant by all targets.
+        """
+        return np.asarray(self._shares.max() - self._shares)
+
+    def winners(self, target: str = "condorcet") -> tuple[int, ...]:
+        """Return the arm with the highest rate; nothing if several have it.
+
+        Parameters
+        ----------
+        target : str
+            Has no effect.
+        """
+        best = np.flatnonzero(self._shares == self._shares.max())
+        return (int(best[0]),) if len(best) == 1 else ()
+
+
+@dataclass(frozen=True)
+class _Tabulated(Law):
+    """A law from whose quantiles delays are drawn, which takes less time than its own method."""
+
+    law: Law
+    grid: NDArray[np.float64] = dataclasses.field(compare=False)
+
+    @classmethod
+    def of(cls, law: Law) -> _Tabulated:
+        return cls(law, np.asarray(law.quantile((np.arange(_GRID) + 0.5) / _GRID)))
+
+    @property
+    def in_time(self) -> bool:
+        return self.law.in_time
+
+    @property
+    def never(self) -> float:
+        return self.law.never
+
+    def cdf(self, t: ArrayLike) -> Any:
+        return self.law.cdf(t)
+
+    def sample(self, size: Any = None, seed: Any = None) -> Any:
+        return self.grid[seed.integers(_GRID, size=size)]
+
+
+def plan(
+    rates: Sequence[float | str] | None = None,
+    *,
+    preferences: Any = None,
+    visitors_per_day: float,
+    delay: Law | str = "exponential:1h",
+    margin: float | str | None = None,
+    error: float = 0.05,
+    end: str = "equivalent",
+    horizon: Any = "8w",
+    by: Sequence[Any] = BY,
+    window: Any = "14d",
+    wait: Any = None,
+    add_arm_at: Any = None,
+    runs: int | None = None,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> Plan:
+    """Simulate an experiment before it starts: how long until a verdict, and which one.
+
+    Two worlds are simulated: the arms as stated, and all arms equal. In both, `Decide` chooses the
+    pairs of visitors that come at random over the day, and declares a verdict by its evidence.
+
+    Parameters
+    ----------
+    rates : sequence of float, optional
+        The conversion rate of each arm, such as ``[0.05, 0.06]``, where one arm is shown to each
+        visitor. In the world of equal arms, all have the first rate.
+    preferences : float, array_like, Problem or str, optional
+        In place of rates, where each visitor compares two arms: a gap, such as 0.05 for one arm
+        that is preferred to the other by 55 % of visitors; a K×K matrix; or a dataset, a CSV file
+        or a form, such as ``"six-rankers"``.
+    visitors_per_day : float
+        The visitors of a day, each of them a duel.
+    delay : Law or str
+        The time from the visit to the conversion, in time, such as ``"log-normal:6h,1"``. The rates
+        count all conversions that come, so a law for rates must not have a share that never comes.
+    margin : float or str, optional
+        The smallest difference that matters; the experiment then also ends when the arms differ by
+        less. With rates, a relative lift such as 0.05 or ``"5%"``; with preferences, the
+        difference from 1/2, such as 0.02.
+    error : float
+        The probability of a false verdict.
+    end : str
+        The end with a margin: ``"equivalent"`` or ``"good_enough"`` (see `Decide`).
+    horizon : Duration or str
+        The length of a simulated experiment.
+    by : sequence of Duration or str
+        The times for which the shares of verdicts are shown; those after the horizon are left out.
+    window : Duration or str, optional
+        The time after which a conversion is no longer counted; None for no limit.
+    wait : Duration or str, optional
+        How long an answer may take to be evidence (see `Decide`).
+    add_arm_at : Duration or str, optional
+        The time at which the last arm joins. The plan then says what it costs.
+    runs : int, optional
+        The simulated experiments of each world; None for 200, or fewer if the horizon has very many
+        visitors.
+    seed : int
+        The same seed gives the same numbers.
+    progress : bool, optional
+        Whether to draw a bar; None draws it on a terminal, after two seconds.
+
+    Returns
+    -------
+    Plan
+        The plan, which is a table when printed and has `plot`.
+
+    Raises
+    ------
+    InvalidValueError
+        If an argument is invalid.
+
+    Examples
+    --------
+    >>> import duelay
+    >>> planned = duelay.plan([0.05, 0.10], visitors_per_day=2000, horizon="2w", runs=20)
+    >>> planned.stated.share("winner")
+    1.0
+    """
+    problem, problem_equal, relative = _problems(rates, preferences)
+    law = _law(delay, relative)
+    visitors = checks.number("visitors_per_day", visitors_per_day, above=0)
+    length = checks.duration("horizon", horizon)
+    n = math.ceil(visitors * float(length) / DAY)
+    if n > _MAX_VISITORS:
+        raise InvalidValueError(
+            f"horizon must have at most {_MAX_VISITORS:,} visitors, got {n:,}: make it shorter, or "
+            f"plan with a share of the visitors",
+            argument="horizon",
+        )
+    lift = None if margin is None else _share("margin", margin)
+    policy = Decide(
+        error=checks.number("error", error, above=0, below=1),
+        window=None if window is None else checks.duration("window", window),
+        wait=None if wait is None else checks.duration("wait", wait),
+        margin=None if lift is None else lift / (2.0 * (2.0 + lift)) if relative else lift,
+        end=end,
+        self_duels=False,
+    )
+    shown = sorted({float(checks.duration("by", time)) for time in by if _is_by(time, length)})
+    few, many = _RUNS
+    runs = max(few, min(many, int(_VISITORS / n))) if runs is None else checks.whole("runs", runs)
+    joins = None if add_arm_at is None else checks.duration("add_arm_at", add_arm_at)
+    simulated = _Simulation(policy, law, visitors, n, runs, seed, progress)
+    if joins is not None:
+        _check_joining(policy, problem, joins, length)
+    stated, without = simulated.world("as stated", problem, joins)
+    worlds = [dataclasses.replace(stated, name="all equal")]
+    if _differs(problem):
+        worlds = [stated, simulated.world("all equal", problem_equal, joins)[0]]
+    return Plan(
+        about=_about(problem, relative, visitors, law, lift, error),
+        horizon=length,
+        by=tuple(Duration.of(time) for time in shown) or (length,),
+        worlds=tuple(worlds),
+        losses="lost conversions" if relative else "regret",
+        without=without,
+        add_arm_at=joins,
+    )
+
+
+@dataclass(frozen=True)
+class _Simulation:
+    """What the worlds of a plan share."""
+
+    policy: Decide
+    delay: Law
+    visitors: float
+    n: int
+    runs: int
+    seed: int
+    progress: bool | None
+
+    def world(
+        self, name: str, problem: Problem, joins: Duration | None = None
+    ) -> tuple[PlannedWorld, PlannedWorld | None]:
+        """Simulate a world; if an arm joins, also without it, with the same draws until then.
+
+        The runs are made longer until all have a verdict. Longer runs have other draws, so the runs
+        that are decided cannot be kept.
+        """
+        few = None if joins is None else _without_last(problem)
+        n, is_decided = min(self.n, _FIRST_STAGE), False
+        while True:
+            result = self._simulate(name, problem, n, joins)
+            is_decided = bool(result.is_declared.all())
+            other = None if few is None else self._simulate(name, few, n, None)
+            is_decided &= other is None or bool(other.is_declared.all())
+            if is_decided or n == self.n:
+                break
+            n = min(self.n, n * _LONGER)
+        without = None if other is None else _observe(name, other)
+        return _observe(name, result, without, joins), without
+
+    def _simulate(self, name: str, problem: Problem, n: int, joins: Duration | None) -> Result:
+        label = f"{name}, {n:,} visitors"
+        return simulate(
+            problem,
+            self.policy,
+            delay=self.delay,
+            horizon=n,
+            runs=self.runs,
+            seed=self.seed,
+            checkpoints=1,
+            stop=self.policy.error,
+            traffic=Poisson(Duration.of(DAY / self.visitors)),
+            setting=Setting(
+                progress=label if self.progress is None else self.progress,
+                joins=joins,
+                cautious=False,
+            ),
+        )
+
+
+def _observe(
+    name: str,
+    result: Result,
+    without: PlannedWorld | None = None,
+    joins: Duration | None = None,
+) -> PlannedWorld:
+    """Return what the runs of a result ended with.
+
+    Runs that end before an arm joins are those without it: their duels are the same.
+    """
+    after = result.stopped_after
+    assert after is not None and result.stopped is not None
+    days = np.where(result.is_declared, after / DAY, np.inf)
+    verdict = list(result.verdicts)
+    bests = [path.best for path in result.paths]
+    arm = ["" if best is None else result.problem.arms[best] for best in bests]
+    is_false = result.is_wrong.copy()
+    lost = result.final.copy() if _differs(result.problem) else np.zeros(result.runs)
+    if without is not None and joins is not None:
+        for run in np.flatnonzero(without.days <= float(joins) / DAY):
+            days[run], lost[run] = without.days[run], without.lost[run]
+            verdict[run], arm[run] = without.verdict[run], without.arm[run]
+            is_false[run] = without.is_false[run]
+    return PlannedWorld(name, days, tuple(verdict), tuple(arm), is_false, lost)
+
+
+def _problems(
+    rates: Sequence[float | str] | None, preferences: Any
+) -> tuple[Problem, Problem, bool]:
+    """Return the problem as stated, the one of equal arms, and whether it has rates."""
+    if (rates is None) == (preferences is None):
+        both = "both" if rates is not None else "neither"
+        raise InvalidValueError(
+            f"rates or preferences must be given, one of them, got {both}", argument="rates"
+        )
+    if rates is not None:
+        given = [_share("rates", rate) for rate in np.atleast_1d(np.asarray(rates, dtype=object))]
+        if len(given) < 2:
+            raise InvalidValueError(
+                f"rates must be those of at least two arms, got {rates!r}", argument="rates"
+            )
+        return RatesProblem(given), RatesProblem([given[0]] * len(given)), True
+    if isinstance(preferences, str) and not checks.is_number(preferences):
+        problem = datasets.find(preferences)
+    elif isinstance(preferences, Problem):
+        problem = preferences
+    elif np.ndim(preferences) == 0:
+        gap = float(preferences) if isinstance(preferences, str) else preferences
+        gap = checks.number("preferences", gap, least=0, below=0.5, why="a gap to 1/2")
+        problem = Problem([[0.5, 0.5 - gap], [0.5 + gap, 0.5]])
+    else:
+        problem = Problem(preferences)
+    equal = Problem(np.full((problem.n_arms,) * 2, 0.5), problem.arms)
+    return problem, equal, False
+
+
+def _share(name: str, given: Any) -> float:
+    """Return a share between 0 and 1, also of a text such as "5%"."""
+    if isinstance(given, str):
+        number = given.strip().removesuffix("%").strip()
+        if not checks.is_number(number):
+            raise InvalidValueError(
+                f"{name} must be a number or a text such as '5%', got {given!r}", argument=name
+            )
+        given = float(number) / (100.0 if given.strip().endswith("%") else 1.0)
+    given = given.item() if isinstance(given, np.generic) else given
+    return checks.number(name, given, above=0, below=1)
+
+
+def _law(delay: Law | str, relative: bool) -> Law:
+    """Return a law in time, which for rates loses no conversion."""
+    law = check_delay(delay)
+    if not isinstance(law, Law) or not law.in_time:
+        raise InvalidValueError(
+            f"delay must be one law in time, such as 'log-normal:6h,1', got {law}",
+            argument="delay",
+        )
+    if relative and law.never > 0:
+        raise InvalidValueError(
+            f"delay must have no share that never comes, since the rates say how many convert, got "
+            f"{law}",
+            argument="delay",
+        )
+    return _Tabulated.of(law)
+
+
+def _is_by(time: Any, horizon: Duration) -> bool:
+    return float(checks.duration("by", time)) <= float(horizon)
+
+
+def _without_last(problem: Problem) -> Problem:
+    if isinstance(problem, RatesProblem):
+        return RatesProblem(problem._shares[:-1])
+    return Problem(problem.matrix[:-1, :-1], problem.arms[:-1])
+
+
+def _check_joining(policy: Decide, problem: Problem, joins: Duration, horizon: Duration) -> None:
+    if problem.n_arms < 3:
+        raise InvalidValueError(
+            "add_arm_at needs at least three arms, of which the last one joins",
+            argument="add_arm_at",
+        )
+    if float(joins) >= float(horizon):
+        raise InvalidValueError(
+            f"add_arm_at must be before the horizon, {horizon}, got {joins}", argument="add_arm_at"
+        )
+    refuse_changes(policy, by_clock=True)
+
+
+def _differs(problem: Problem) -> bool:
+    return bool((np.abs(problem.matrix - 0.5) > 1e-12).any())
+
+
+def _about(
+    problem: Problem, relative: bool, visitors: float, law: Law, margin: Any, error: float
+) -> str:
+    """Say what was planned."""
+    assert isinstance(law, _Tabulated)
+    if isinstance(problem, RatesProblem):
+        what = "rates " + ", ".join(f"{100 * rate:.4g} %" for rate in problem._shares)
+    else:
+        what = f"preferences of {problem.n_arms} arms"
+        if problem.has_winner:
+            gap = np.sort(problem.gaps)[1]
+            what += f", the best ahead by at least {gap:.4g}"
+    said = [what, f"{visitors:,.10g} visitors a day", f"delay {law.law}", f"error {error:g}"]
+    if margin is not None:
+        said.append(
+            f"margin {100 * margin:.4g} % of the rate" if relative else f"margin {margin:g}"
+        )
+    return "; ".join(said)

@@ -1,0 +1,125 @@
+"""One arm at a time: an A/B test in a store, from the ask to the rates and the verdict."""
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import duelay
+from duelay.errors import InvalidValueError
+from duelay.inference.alarms import find_all
+from duelay.live import Experiment, Store, verify
+from duelay.live.standing import StandingReport
+from live.hours import Hours, browser
+
+ARMS = ["red", "green", "blue"]
+RATES = np.array([0.3, 0.6, 0.1])
+FIRST = Path(__file__).parent / "stores" / "first.sql"
+CHANCES = np.repeat(RATES[:, None], 3, axis=1)
+
+
+@pytest.fixture
+def hours():
+    return Hours()
+
+
+def make(store, hours, **said):
+    said = {"window": "2h", "display": "one", "clock": hours, **said}
+    return Experiment.create(store, "x", ARMS, **said)
+
+
+def test_a_visitor_sees_the_first_arm_until_a_winner_is_declared(store, hours):
+    experiment = make(store, hours)
+    duel = experiment.ask(unit="v")
+    assert duel.arm == duel.first and duel.second != duel.first
+    assert experiment.tell(duel, "first") == "counted"
+    hours.pass_by(3 * 3600)
+    assert experiment.ask(unit="v") == duel and experiment.tell(duel) == "repeated"
+    experiment.retire_arm(duel.arm)
+    assert experiment.ask(unit="v").arm not in (None, duel.arm)
+    shown = browser(experiment, hours, 6000, CHANCES, mean=600.0)
+    assert shown < 6000 and verify(store) == ()
+    winner = experiment.arms[experiment.standing().winner]
+    left = [arm for arm in ("green", "red", "blue") if arm != duel.arm]
+    assert winner == left[0]
+    settled = experiment.ask()
+    assert settled.id is None and settled.arm == settled.winner == winner
+
+
+def test_rates_and_lifts_are_those_of_the_duels(url, hours):
+    experiment = make(url, hours)
+    browser(experiment, hours, 250, CHANCES, every=60.0, mean=1200.0)
+    hours.pass_by(30)
+    standing, history = experiment.standing(), experiment.history()
+    assert history.display == "one" and standing.display == "one"
+    rates, age = standing.rates, history.ages
+    for arm in range(3):
+        mine = history.first == arm
+        closed = mine & (age > 7200)
+        assert rates.shown[arm] == mine.sum()
+        assert rates.conversions[arm] == (mine & history.is_heard).sum()
+        assert abs(rates.closed[arm] - closed.sum()) <= 1  # it may be due at this very moment
+        n, won = rates.closed[arm], rates.converted[arm]
+        assert n == 0 or rates.rate[arm] == won / n
+        assert rates.lower[arm] < 0.8 * RATES[arm] < rates.upper[arm]  # a fifth never comes
+    assert (rates.closed > 0).all()
+    wins = standing.eprocess.seen
+    off = (wins > 0) & (wins.T > 0)
+    assert off.any()
+    np.testing.assert_allclose(rates.lift[off], wins[off] / wins.T[off] - 1)
+    mu = standing.lower[off]
+    np.testing.assert_allclose(rates.lift_lower[off], mu / (1 - mu) - 1)
+    np.testing.assert_allclose(1 + rates.lift_upper[off], 1 / (1 + rates.lift_lower.T[off]))
+    report = StandingReport.of(standing)
+    assert StandingReport.from_json(report.to_json()) == report
+    assert "leader's lift" in str(standing) and "no window" not in str(standing)
+    assert "the arm that is shown" in standing.guarantee.words
+
+
+def test_equal_answers_of_arms_are_no_assumption_of_one_arm_at_a_time(url, hours):
+    experiment = make(url, hours, share=1.0)
+    browser(experiment, hours, 900, CHANCES)
+    found = {test.name: test.is_alarm for test in find_all(experiment.history())}
+    assert "share by arm" not in found and not any(found.values()), found
+    estimate = duelay.estimate(experiment.history())
+    assert estimate.delays is None and "up to a factor" in estimate.why_no_law
+    with pytest.raises(InvalidValueError, match="delay must be left out"):
+        duelay.estimate(experiment.history(), delay="exponential:5m")
+
+
+def test_a_file_of_the_duels_says_how_they_were_shown(url, hours, tmp_path):
+    experiment = make(url, hours)
+    browser(experiment, hours, 60, CHANCES)
+    for ending in ("csv", "parquet"):
+        path = experiment.export(tmp_path / f"duels.{ending}")
+        assert duelay.History.read(path).display == "one"
+
+
+def test_what_does_not_fit_one_arm_is_refused(url, hours):
+    for wrong, words in (
+        ({"feedback": "votes"}, "feedback must be conversions"),
+        ({"self_duels": True}, "self_duels must be left out"),
+        ({"display": "both"}, "display must be"),
+        ({"policy": "decide:display=one", "display": "pair"}, "display must be said once"),
+    ):
+        with pytest.raises(InvalidValueError, match=words):
+            make(url, hours, **wrong)
+    assert make(url, hours, policy="decide:error=0.1").policy.display == "one"
+
+
+def test_an_experiment_of_before_shows_pairs(tmp_path):
+    path = tmp_path / "first.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(FIRST.read_text())
+    connection.close()
+    Store(path).migrate()
+    assert Experiment.open(path, "first").standing().display == "pair"
+    assert Experiment.open(path, "first").ask().arm is None
+
+
+def test_saving_regret_one_arm_at_a_time_shows_the_better_arm_more(url, hours):
+    experiment = make(url, hours, goal="regret", error=1e-9)
+    browser(experiment, hours, 600, CHANCES)
+    shown = experiment.standing().rates.shown
+    assert shown[1] > shown[0] + shown[2] - 150
