@@ -282,3 +282,24 @@ def test_a_short_simulation_is_interpreted_and_finds_the_same(tmp_path):
         assert len(play_ticks_entry.overloads) == 1
     """
     run(tmp_path, found)  # what is on disk is used, too
+
+
+@pytest.mark.compiled
+def test_a_ledger_that_is_far_behind_the_clock_is_not_brought_up_to_date_interpreted(tmp_path):
+    program = """
+        from duelay.ledger import age_to, assume_by_clock, clock_to, open_ledger, record, with_room
+
+        COMPILER._start = lambda: None
+        ledger = with_room(open_ledger(assume_by_clock("learn", None, 3), 3, "coin"), 1001)
+        for number in range(1, 1001):
+            clock_to(ledger, 1e9 + number)
+            record(ledger, 0, 1, number)
+        with background.refuse_to_wait():
+            try:
+                age_to(ledger, 1001)
+            except background.CompilationError:
+                print("far")
+            age_to(with_room(open_ledger(assume_by_clock("learn", None, 3), 3, "coin"), 1), 1)
+            print("near")
+    """
+    assert run(tmp_path, program) == ["far", "near"]

@@ -13,6 +13,7 @@ from duelay.ledger.delay_models.base import FOREVER, final_age, is_deaf, is_know
 from duelay.ledger.delay_models.continuous_time import (
     ByClock,
     add_past,
+    count_passes,
     learned_ages,
     learned_curve,
     told_ages,
@@ -461,3 +462,20 @@ def test_the_error_of_a_learned_law_is_half_a_bucket_or_the_whole_first():
     assumed.tau[-1] = 1.5 + assumed.tau[-2]
     assert bucket_error(assumed) == pytest.approx(0.75)
     assert bucket_error(assume_by_clock("learn", 1e-4, 2)) == 1.0
+
+
+@pytest.mark.parametrize("n_before", [0, 120])
+def test_the_passes_that_a_catch_up_makes_are_counted_before(n_before):
+    rng = np.random.default_rng(3)
+    at = times(300, rng)
+    ledger = with_room(open_ledger(assume_by_clock("learn", None, 3), 3, "coin"), 301)
+    for number, now in enumerate(at, 1):
+        clock_to(ledger, now)
+        if number <= n_before:
+            age_to(ledger, number)
+        record(ledger, 0, number % 3, number)
+    for later in (0.0, 10.0, 1e9):
+        clock_to(ledger, at[-1] + later)
+        before, counted = ledger.assumed.reached.sum(), count_passes(ledger.assumed, 301)
+        age_to(ledger, 301)
+        assert ledger.assumed.reached.sum() - before == counted > 0

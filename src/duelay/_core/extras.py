@@ -9,9 +9,9 @@ from duelay.errors import MissingExtraError
 
 
 def need(what: str, names: Sequence[str], extra: str) -> None:
-    """Say what is missing for something, and how to install it.
+    """Say what is missing for something, which is in the plural, and how to install it.
 
-    >>> need("a report", ["numpy"], "logs")
+    >>> need("reports", ["numpy"], "logs")
     """
     missing = [name for name in names if find_spec(name) is None]
     if missing:

@@ -30,6 +30,7 @@ from duelay.errors import InvalidValueError
 from duelay.ledger.delay_models.base import advance, convert, enter, pair_counts, set_clock, vote
 from duelay.ledger.delay_models.continuous_time import (
     ByClock,
+    count_passes,
     start_learned_by_clock,
     start_told_by_clock,
     with_room_by_clock,
@@ -208,6 +209,7 @@ def assume(
     return start_table(delay, window, n_arms)
 
 
+_PASSES_OF_A_STEP = 5  # of duels to the next bucket of age: as much work as one duel
 _ALLOWS_FOR_DELAY = (AssumedGeometric, AssumedTable, LearnedLaw, ByClock, Votes, EProcess)
 
 
@@ -383,7 +385,7 @@ def hear_vote(ledger: Ledger, i: int, j: int, first_won: float, born: int, t: in
     vote(ledger.assumed, i, j, first_won, born, t)
 
 
-@border
+@border_of(lambda ledger, t: _count_steps_to(ledger.assumed, t))
 @kernel
 def age_to(ledger: Ledger, t: int) -> None:
     """Advance the ledger from tick t - 1 to tick t.
@@ -396,6 +398,13 @@ def age_to(ledger: Ledger, t: int) -> None:
         The tick, from 1.
     """
     advance(ledger.assumed, t)
+
+
+def _count_steps_to(assumed: Any, t: int) -> int:
+    """Return how many steps `age_to` takes: many where a replay is to catch up with the clock."""
+    if not isinstance(assumed, ByClock):
+        return 0
+    return count_passes(assumed, t) // _PASSES_OF_A_STEP
 
 
 @border

@@ -5,7 +5,7 @@ from __future__ import annotations
 from duelay._core.extras import need
 
 need(
-    "the service",
+    "services",
     ["fastapi", "uvicorn", "prometheus_client", "httpx", "itsdangerous", "jinja2"],
     "service",
 )

@@ -183,6 +183,14 @@ def with_room_by_clock(assumed: ByClock, t: int) -> ByClock:
     )
 
 
+def count_passes(assumed: ByClock, t: int) -> int:
+    """Return how many passes from a bucket to the next one `advance` has to make at number t."""
+    oldest = int(assumed.reached[-1])
+    born = assumed.born[np.arange(oldest, t) % assumed.born.size]
+    places = np.searchsorted(assumed.ages, assumed.now[0] - born, side="right") - 1
+    return int(places.sum() - (assumed.reached[1:] - oldest).sum())
+
+
 def learned_curve(assumed: ByClock) -> Curve:
     """Return the law as far as duels have passed, with a 95 % band (Greenwood's)."""
     known = np.flatnonzero(assumed.at_risk[:-1] > 0)
