@@ -15,7 +15,7 @@ from duelay.live.state import ExperimentState, is_spent
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import VALUES, find_rows
-from duelay.live.writes.requests import Ask, LiveDuel
+from duelay.live.writes.requests import Ask, LiveDuel, OneArmDuel
 
 _NO_BET = {"wait": None, "stake": None}
 
@@ -65,8 +65,7 @@ def assign_duels(
 
 def show_arm(state: ExperimentState, arm: int) -> LiveDuel:
     """Return what an ask gets when an arm is to be shown alone."""
-    name = state.arms[arm]
-    return LiveDuel(None, None, None, True, name, name if state.settings.shows_one else None)
+    return _kind(state)(None, None, None, True, state.arms[arm])
 
 
 class _Asked(NamedTuple):
@@ -177,5 +176,8 @@ def _shown(state: ExperimentState, row: Any) -> LiveDuel:
     """Return a duel as the caller sees it."""
     winner = None if state.winner is None else state.arms[state.winner]
     first, second = state.arms[row["first"]], state.arms[row["second"]]
-    arm = first if state.settings.shows_one else None
-    return LiveDuel(row["id"], first, second, winner is not None, winner, arm)
+    return _kind(state)(row["id"], first, second, winner is not None, winner)
+
+
+def _kind(state: ExperimentState) -> type[LiveDuel]:
+    return OneArmDuel if state.settings.shows_one else LiveDuel
