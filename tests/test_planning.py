@@ -125,12 +125,12 @@ def test_an_arm_that_joins_later_costs_what_the_experiments_that_still_run_lose_
 ):
     monkeypatch.setattr(simulated, "_FIRST_STAGE", 500)  # of 2800
     rates = (0.3, 0.5, 0.48)
-    planned = small(rates, add_arm_at="2d", visitors_per_day=200, runs=6, margin=margin)
-    ended = planned.without.days <= 2.0
+    planned = small(rates, add_arm_at="1d", visitors_per_day=200, runs=6, margin=margin)
+    ended = planned.without.days <= 1.0
     assert 0 < ended.sum() < 6
     assert (planned.stated.days[ended] == planned.without.days[ended]).all()
-    assert (planned.stated.days[~ended] > 2.0).all()
-    assert "still running after 2d" in str(planned)
+    assert (planned.stated.days[~ended] > 1.0).all()
+    assert "still running after 1d" in str(planned)
 
 
 def test_a_plan_writes_a_table_and_a_figure(tmp_path):

@@ -33,7 +33,7 @@ _GRID = 2**16  # quantiles from which delays are drawn
 
 
 class RatesProblem(Problem):
-    """An A/B test, as `Problem.from_rates` makes it, whose regret is the conversions that are lost."""
+    """A problem as `Problem.from_rates` makes it, whose regret is the conversions that are lost."""
 
     def gaps_for(self, target: str) -> NDArray[np.float64]:
         """Return the conversions that a visitor of each arm loses to the best one.
