@@ -308,7 +308,7 @@ def _problems(
     elif isinstance(preferences, Problem):
         problem = preferences
         if problem.rates is not None:
-            return _with_rates(problem.rates, problem.arms)
+            return _with_rates(problem.rates.tolist(), problem.arms)
     elif np.ndim(preferences) == 0:
         gap = float(preferences) if isinstance(preferences, str) else preferences
         gap = checks.number("preferences", gap, least=0, below=0.5, why="a gap to 1/2")

@@ -169,7 +169,7 @@ class Result:
             best, verdict, problem = (
                 int(self.leader[run]),
                 self.verdicts[run],
-                self._ended_with(run),
+                self._ended_with(int(run)),
             )
             if verdict in ("good_enough", "equivalent"):
                 assert self.beaten is not None
