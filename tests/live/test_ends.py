@@ -212,7 +212,8 @@ def test_a_date_ends_it_without_a_call(store):
     [({"margin": 0.5}, "margin"), ({"margin": -1}, "margin"), ({"end": "equivalent"}, "end"),
      ({"margin": 0.1, "end": "soon"}, "end"), ({"budget": 0}, "budget"),
      ({"until": 5.0}, "until"), ({"until": "soon"}, "until"), ({"until": "2020-01-01"}, "until"),
-     ({"fallback": "z"}, "fallback"),
+     ({"fallback": "z"}, "fallback"), ({"margin": "5%"}, "margin"), ({"margin": "5"}, "margin"),
+     ({"margin": "0%", "display": "one"}, "margin"), ({"margin": "x%", "display": "one"}, "margin"),
      ({"margin": 0.2, "policy": "decide:margin=0.1"}, "margin"),
      ({"margin": 0.1, "end": "good_enough", "policy": "decide:margin=0.1"}, "end")],
 )  # fmt: skip
@@ -229,6 +230,16 @@ def test_a_policy_may_say_the_margin(store):
     other = Experiment.create(store, "y", ["a", "b"], margin=0.1, end="good_enough", goal="regret")
     assert book_of(other).eprocess.margin == 0.1
     assert Experiment.open(store, "x").policy.margin == 0.1
+
+
+def test_a_margin_of_an_ab_test_may_be_a_lift(store):
+    one = Experiment.create(store, "x", ["a", "b"], display="one", margin="5%")
+    expected = 1.05 / 2.05 - 0.5  # the share of the conversions that are the better arm's
+    assert one.policy.margin == pytest.approx(expected)
+    assert book_of(one).eprocess.margin == pytest.approx(expected)
+    assert one.standing().evidence.margin == pytest.approx(expected)
+    other = Experiment.create(store, "y", ["a", "b"], display="one", margin=0.02)
+    assert other.policy.margin == 0.02
 
 
 # By hand.

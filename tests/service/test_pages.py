@@ -456,8 +456,13 @@ def test_a_new_experiment_has_the_ends_that_the_form_says(browser):
     )  # fmt: skip
     plain = {"name": "plain", "arms": "a\nb", "margin": "", "end": "equivalent", "budget": ""}
     assert sent_to(browser.post("/new", **plain)) == "/e/plain"
-    refused = browser.post("/new", **given | {"name": "other", "margin": "much"})
-    assert refused.status_code == 422 and "margin" in refused.text
+    lift = {"name": "lift", "arms": "a\nb", "display": "one", "margin": "5%"}
+    assert sent_to(browser.post("/new", **lift)) == "/e/lift"
+    found = browser.client.get(f"{HERE}/experiments/lift").json()
+    assert found["margin"] == pytest.approx(1.05 / 2.05 - 0.5)
+    for wrong in ("much", "5%"):
+        refused = browser.post("/new", **given | {"name": "other", "margin": wrong})
+        assert refused.status_code == 422 and "margin" in refused.text
 
 
 def test_a_window_is_understood_as_the_page_writes_it(browser):
