@@ -20,6 +20,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from duelay.errors import InvalidValueError, UnknownExperimentError
+from duelay.inference.rates import margin_of_lift
 from duelay.live import Experiment
 from duelay.live.validation import check_length, check_name
 from duelay.page import build, diagnostics, duel_log, render, view_models
@@ -102,17 +103,25 @@ async def new(browser: BrowserRequest) -> Response:
     said = {name: browser.said(name) for name in fields}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
     given |= {name: _number(value) for name, value in given.items() if name in _NUMBERS}
+    wrong: list[str] = []
     if "margin" not in given:
         given.pop("end", None)  # the form always has one
+    elif said["display"] == "one":
+        try:
+            given["margin"] = _margin_of_typed_lift(said["margin"])
+        except InvalidValueError as error:
+            given["margin"], wrong = None, [str(error)]
     given["arms"] = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
     given["window"] = said["window"] or None
     try:
+        if wrong:
+            raise InvalidValueError(wrong[0], argument="margin")
         body = models.NewExperiment(**given)
         await admin.make(browser.context, browser.key, body)
     except (ValidationError, RefusedError, InvalidValueError) as error:
         status, words = _wrong(error)
         if status == 422:
-            words = "\n".join(_all_wrong(given)) or words
+            words = "\n".join(_all_wrong(given) + wrong) or words
         listed, shown = await _listed(browser)
         return await browser.show(
             lambda: render.list_page(listed, browser.viewer(), words, said, shown), status
@@ -127,6 +136,18 @@ def _number(text: str) -> Any:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
         return text
+
+
+def _margin_of_typed_lift(text: str) -> float:
+    """Return the margin for a lift in percent, which is how conversion rates are compared."""
+    value = _number(text.removesuffix("%").strip())
+    if not text.endswith("%") or isinstance(value, str) or not 0 < value < math.inf:
+        raise InvalidValueError(
+            "smallest difference: where one arm is shown, give a lift in percent, such as 20%, "
+            f"got {text!r}",
+            argument="margin",
+        )
+    return margin_of_lift(value / 100)
 
 
 async def _listed(
