@@ -1,10 +1,13 @@
 """How experiments end: verdicts with a margin, a budget, a date, and by hand."""
 
+import random
+
 import numpy as np
 import pytest
 from sqlalchemy import select
 
 import duelay
+from duelay.assumptions import Finding
 from duelay.errors import InvalidValueError, PausedError
 from duelay.live import Experiment, verify
 from duelay.live.maintenance import Upkeep
@@ -35,6 +38,37 @@ def vote(experiment, hours, n, share=0.5, seed=0):
         chance = 0.5 + (share - 0.5) * ((duel.first == "a") - (duel.second == "a"))
         experiment.tell(duel, "first" if rng.random() < chance else "second")
     return n
+
+
+def test_where_one_arm_is_shown_a_verdict_says_the_margin_as_a_lift(store):
+    hours, chance = Hours(), random.Random(3)
+    said = {"window": "2h", "display": "one", "margin": 0.1, "clock": hours}
+    with Experiment.create(store, "x", ["a", "b"], **said) as experiment:
+        while (shown := experiment.ask()).id is not None:
+            hours.now += 60
+            if chance.random() < 0.9:
+                experiment.tell(shown.id)
+        standing = experiment.standing()
+        with experiment.store.reading() as connection:
+            told = connection.execute(select(schema.events.c.words)).scalars().all()
+    assert standing.verdict == "equivalent"
+    for words in (standing.verdict_words, standing.headline, standing.summary.text, *told):
+        assert "a lift of 50 %" in words and "points" not in words and " duels" not in words
+
+
+def test_an_end_with_an_alarm_says_what_visitors_are_shown(store):
+    experiment, hours = make(store, margin=0.2)
+    alarm = Finding("order balance", 9.0, 1e-9, 500, True, "a is always first.")
+    summary = experiment.standing().with_alarms((alarm,)).summary
+    assert "all visitors" not in summary.text, "it has not ended"
+    vote(experiment, hours, 1000)
+    standing = experiment.standing().with_alarms((alarm,))
+    shown = f"all visitors are shown {standing.choice}, because of this verdict: "
+    assert shown + standing.verdict_words in standing.summary.text
+    assert standing.summary.headline != summary.headline, "it is too late not to decide"
+    experiment.finish("b")
+    summary = experiment.standing().with_alarms((alarm,)).summary
+    assert "Finished: b is shown to all visitors." in summary.sentences
 
 
 def events(experiment):
