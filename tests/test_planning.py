@@ -2,6 +2,7 @@
 
 import csv
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -32,6 +33,25 @@ def test_rates_are_the_chance_that_the_visitor_of_the_first_arm_converts():
     assert problem.winners() == (2,) and RatesProblem([0.1, 0.1]).winners() == ()
 
 
+def test_a_plan_of_rates_has_the_evidence_of_an_experiment_that_shows_one_arm(monkeypatch):
+    used = []
+    simulate = simulated.simulate
+
+    def noted(problem, policy, **options):
+        used.append((problem.rates, policy.display))
+        return simulate(problem, policy, **options)
+
+    monkeypatch.setattr(simulated, "simulate", noted)
+    small(runs=2, horizon="1d")
+    assert [display for _, display in used] == ["one", "one"]
+    assert used[0][0].tolist() == [0.3, 0.6] and used[1][0].tolist() == [0.3, 0.3]
+    used.clear()
+    small(preferences=0.2, runs=2, horizon="1d")
+    assert used == [(None, "pair")] * 2
+    copy = pickle.loads(pickle.dumps(RatesProblem([0.3, 0.6])))
+    assert copy.gaps_for("condorcet") == pytest.approx([0.3, 0.0])
+
+
 def test_delays_are_drawn_from_the_law_that_is_stated():
     law = duelay.delays.parse("log-normal:6h,1")
     drawn = simulated._Tabulated.of(law).sample(20_000, np.random.default_rng(0))
@@ -50,8 +70,8 @@ def test_a_plan_counts_the_runs_of_simulate():
     margin = 0.5 / (2 * 2.5)
     for world, rates in zip(planned.worlds, [(0.3, 0.6), (0.3, 0.3)], strict=True):
         result = duelay.simulate(
-            RatesProblem(rates),
-            duelay.Decide(margin=margin, window="14d", self_duels=False),
+            duelay.Problem.from_rates(rates),
+            duelay.Decide(margin=margin, window="14d", self_duels=False, display="one"),
             delay=simulated._Tabulated.of(duelay.delays.parse("exponential:1h")),
             traffic="poisson:24m", horizon=840, runs=4, seed=2, stop=0.05, checkpoints=1,
             setting=duelay.Setting(progress=False, cautious=False),

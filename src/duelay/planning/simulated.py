@@ -53,11 +53,10 @@ class RatesProblem(Problem):
         self._shares = np.asarray(rates, dtype=np.float64)
         matrix = self._shares[:, None] / (self._shares[:, None] + self._shares)
         super().__init__(matrix, arms, name="rates")
+        self._rates = self._shares  # a world of one arm at a time
 
-    @property
-    def chances(self) -> NDArray[np.float64]:
-        """P(conversion) by first and second: the rate of the first."""
-        return np.repeat(self._shares[:, None], self.n_arms, axis=1)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RatesProblem, (self._shares, self.arms)
 
     def gaps_for(self, target: str) -> NDArray[np.float64]:
         """Return the conversions that a visitor of each arm loses to the best one.
@@ -206,6 +205,7 @@ def plan(
         margin=None if lift is None else lift / (2.0 * (2.0 + lift)) if relative else lift,
         end=end,
         self_duels=False,
+        display="one" if relative else "pair",
     )
     shown = sorted({float(checks.duration("by", time)) for time in by if _is_by(time, length)})
     few, many = _RUNS
