@@ -2,6 +2,7 @@
 
 import csv
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -24,6 +25,25 @@ def test_the_regret_of_rates_is_the_conversions_that_are_lost():
     problem = RatesProblem.from_rates([0.05, 0.06, 0.7])
     assert problem.gaps_for("condorcet") == pytest.approx([0.65, 0.64, 0.0])
     assert problem.winners() == (2,) and RatesProblem.from_rates([0.1, 0.1]).winners() == ()
+
+
+def test_a_plan_of_rates_has_the_evidence_of_an_experiment_that_shows_one_arm(monkeypatch):
+    used = []
+    simulate = simulated.simulate
+
+    def noted(problem, policy, **options):
+        used.append((problem.rates, policy.display))
+        return simulate(problem, policy, **options)
+
+    monkeypatch.setattr(simulated, "simulate", noted)
+    small(runs=2, horizon="1d")
+    assert [display for _, display in used] == ["one", "one"]
+    assert used[0][0].tolist() == [0.3, 0.6] and used[1][0].tolist() == [0.3, 0.3]
+    used.clear()
+    small(preferences=0.2, runs=2, horizon="1d")
+    assert used == [(None, "pair")] * 2
+    copy = pickle.loads(pickle.dumps(RatesProblem.from_rates([0.3, 0.6])))
+    assert copy.gaps_for("condorcet") == pytest.approx([0.3, 0.0])
 
 
 def test_delays_are_drawn_from_the_law_that_is_stated():

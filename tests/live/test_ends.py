@@ -301,6 +301,19 @@ def test_finish_shows_an_arm_for_ever_and_answers_still_count(store):
     assert verify(store) == ()
 
 
+def test_the_arm_that_everybody_is_shown_cannot_be_retired(store):
+    experiment, _ = make(store, ["a", "b", "c"])
+    experiment.finish("b")
+    with pytest.raises(InvalidValueError, match="is finished, 'b'"):
+        experiment.retire_arm("b")
+    experiment.retire_arm("a")
+    assert experiment.ask().winner == "b"
+    experiment.reopen()
+    experiment.add_arm("a")
+    experiment.retire_arm("b")
+    assert "b" not in experiment.ask()[1:3]
+
+
 def test_by_default_the_winner_or_the_leader_is_the_arm(store):
     experiment, hours = make(store)
     vote(experiment, hours, 12, 1.0)

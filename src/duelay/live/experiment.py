@@ -196,10 +196,10 @@ class Experiment:
         length = None if window is None else check_length("window", window)
         error = checks.number("error", error, least=MIN_ERROR, below=1)
         checks.yes_or_no("self_duels", self_duels)
-        margin, ends = find_margin(margin, end, policy, display)
+        least, ends = find_margin(margin, end, policy, display)
         chosen = find_policy(
             policy, goal, length, error, feedback,
-            self_duels=self_duels, margin=margin, end=ends, display=display,
+            self_duels=self_duels, margin=least, end=ends, display=display,
         )  # fmt: skip
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
@@ -223,8 +223,8 @@ class Experiment:
             "share": checks.number("share", share, least=0, most=1),
             "forget_after": None if forget is None else round(float(forget) * MICRO),
             "lag": 0 if late is None else round(float(late) * MICRO),
-            "margin": margin,
-            "ends": None if margin is None else ends,
+            "margin": least,
+            "ends": None if least is None else ends,
             "budget": None if budget is None else checks.whole("budget", budget, least=1),
             "fallback": None if fallback is None else find_arm("fallback", fallback, arms),
             "status": "running",

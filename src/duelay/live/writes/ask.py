@@ -115,10 +115,13 @@ def _find_asked(
 def _is_open(state: ExperimentState, row: Any, moment: int) -> bool:
     """Whether a unit goes on with its latest duel: it is not answered, and may still be.
 
-    Where one arm is shown at a time, a visitor sees the same arm until a winner is declared.
+    Where one arm is shown at a time, a visitor sees the same arm until a winner is declared. After
+    another end, in which conversions may still decide, an arm is kept until its window closes.
     """
     window, is_there = state.settings.window_in_micro, bool(state.present[row["first"]])
-    if state.settings.shows_one and state.winner is None:
+    if state.settings.shows_one and state.verdict == "winner":
+        return False
+    if state.settings.shows_one and state.settled_arm(moment) is None:
         return is_there
     is_there = is_there and bool(state.present[row["second"]])
     is_silent = row["told"] is None and (window is None or moment - row["asked"] <= window)
