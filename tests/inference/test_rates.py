@@ -54,9 +54,9 @@ def test_rates_count_the_arm_that_was_shown():
     plays = np.array([[0, 10], [12, 0]])
     heard, closed = np.array([[0, 5], [3, 0]]), np.array([[0, 8], [10, 0]])
     converted = np.array([[0, 4], [3, 0]])
-    wins = np.array([[0.0, 4], [2, 0]])
+    share = np.array([[0.5, 2 / 3], [1 / 3, 0.5]])
     ends = np.array([[0, 0.2], [0.1, 0]]), np.array([[1, 0.9], [0.8, 1]])
-    rates = find_rates(plays, heard, closed, converted, wins, ends, 0.05, JOINED)
+    rates = find_rates(plays, heard, closed, converted, share, ends, 0.05, JOINED)
     assert rates.shown.tolist() == [10, 12] and rates.conversions.tolist() == [5, 3]
     assert rates.rate.tolist() == [0.5, 0.3] and rates.closed.tolist() == [8, 10]
     np.testing.assert_allclose(rates.lift, [[0, 1], [-0.5, 0]])
@@ -64,12 +64,16 @@ def test_rates_count_the_arm_that_was_shown():
     np.testing.assert_allclose(rates.lift_upper, [[0, 8], [3, 0]])
     words = write_rates([0, 1], ["a", "b"], 1, rates)
     assert "50.00 %" in words and "-50 %" in words and "leads" in words
+    beyond = np.array([[0.5, 0.95], [0.05, 0.5]])
+    rates = find_rates(plays, heard, closed, converted, beyond, ends, 0.05, JOINED)
+    np.testing.assert_allclose(rates.lift, [[0, 8], [1 / 9 - 1, 0]])
 
 
 def test_before_anything_is_known_every_rate_and_lift_is_possible():
     nothing = np.zeros((2, 2), dtype=np.int64)
     ends = np.full((2, 2), -np.inf), np.full((2, 2), np.inf)
-    rates = find_rates(nothing, nothing, nothing, nothing, nothing + 0.0, ends, 0.05, JOINED)
+    unheard = np.full((2, 2), np.nan)
+    rates = find_rates(nothing, nothing, nothing, nothing, unheard, ends, 0.05, JOINED)
     assert np.isnan(rates.rate).all()
     assert rates.lower.tolist() == [0, 0] and rates.upper.tolist() == [1, 1]
     assert np.isnan(rates.lift[0, 1]) and rates.lift_lower[0, 1] == -1.0

@@ -74,6 +74,22 @@ def test_after_another_end_a_visitor_keeps_an_arm_until_its_window_closes(store,
     assert {experiment.ask(unit=f"v{k}").arm for k in range(30)} == {experiment.ask().arm}
 
 
+def test_the_table_and_the_summary_state_the_same_lift_while_most_conversions_are_no_evidence(
+    url, hours
+):
+    experiment = make(url, hours)
+    chances = np.repeat([[0.8], [0.9], [0.7]], 3, axis=1)
+    browser(experiment, hours, 300, chances, every=10.0, mean=1200.0)
+    standing = experiment.standing()
+    assert standing.eprocess.seen.sum() < standing.conversions.sum()
+    best = standing.leader
+    gaps = [(arm, found.ahead.value) for arm, found in enumerate(standing.summary.arms)
+            if found.ahead is not None]  # fmt: skip
+    assert gaps
+    for arm, ahead in gaps:
+        assert standing.rates.lift[best, arm] == pytest.approx(ahead)
+
+
 def test_rates_and_lifts_are_those_of_the_duels(url, hours):
     experiment = make(url, hours)
     browser(experiment, hours, 250, CHANCES, every=60.0, mean=1200.0)
@@ -94,7 +110,8 @@ def test_rates_and_lifts_are_those_of_the_duels(url, hours):
     wins = standing.eprocess.seen
     off = (wins > 0) & (wins.T > 0)
     assert off.any()
-    np.testing.assert_allclose(rates.lift[off], wins[off] / wins.T[off] - 1)
+    mean = np.clip(standing.mean, standing.lower, standing.upper)[off]
+    np.testing.assert_allclose(rates.lift[off], mean / (1 - mean) - 1)
     mu = standing.lower[off]
     np.testing.assert_allclose(rates.lift_lower[off], mu / (1 - mu) - 1)
     np.testing.assert_allclose(1 + rates.lift_upper[off], 1 / (1 + rates.lift_lower.T[off]))

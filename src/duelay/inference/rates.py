@@ -12,7 +12,9 @@ known up to a factor alone.
 
 The *lift* of i over j is p_i / p_j - 1. Of the conversions that are heard on a pair shown by coin,
 the share mu = p_i / (p_i + p_j) is i's, however long they take. So the lift is mu / (1 - mu) - 1,
-and its interval follows from that of mu, without waiting for a window to close.
+and its interval follows from that of mu, without waiting for a window to close. The estimate counts
+all conversions, the interval those in the evidence. An estimate outside its interval is moved to
+the nearer end.
 """
 
 from __future__ import annotations
@@ -99,25 +101,25 @@ def find_rates(
     conversions: NDArray[np.int64],
     closed: NDArray[np.int64],
     converted: NDArray[np.int64],
-    wins: Floats,
+    share: Floats,
     intervals: tuple[Floats, Floats],
     error: float,
     joined: NDArray[np.int64],
 ) -> Rates:
     """Return rates and lifts from counts by ordered pair, (K, K), whose first arm was shown.
 
-    `wins` are the conversions of i against j in the evidence, and `intervals` the ends of the
-    intervals of their share, (K, K).
+    `share` estimates the share of i in the conversions of i and j, NaN where none is heard, and
+    `intervals` are the ends of its intervals, (K, K).
     """
     n, won = closed.sum(axis=1), converted.sum(axis=1)
     lower, upper = rate_intervals(n, won, error, joined)
-    both = wins + wins.T
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = won / n.astype(np.float64)
-        lift = np.where(both > 0, lift_of(wins / both), np.nan)
+    ends = [np.where(np.isfinite(end), end, where)
+            for end, where in zip(intervals, (0.0, 1.0), strict=True)]  # fmt: skip
+    lift = lift_of(np.clip(share, *ends))
+    low, high = map(lift_of, ends)
     np.fill_diagonal(lift, 0.0)
-    low, high = (lift_of(np.where(np.isfinite(end), end, where))
-                 for end, where in zip(intervals, (0.0, 1.0), strict=True))  # fmt: skip
     np.fill_diagonal(low, 0.0)
     np.fill_diagonal(high, 0.0)
     shown, heard = plays.sum(axis=1), conversions.sum(axis=1)

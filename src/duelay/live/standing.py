@@ -514,7 +514,7 @@ def stand(
     if settings.shows_one:
         closed, converted = state.array("closed"), state.array("closed_conversions")
         rates = find_rates(
-            ledger.plays, ledger.conversions, closed, converted, eprocess.seen, (lower, upper),
+            ledger.plays, ledger.conversions, closed, converted, estimates.mean, (lower, upper),
             1.0 - confidence, eprocess.joined,
         )  # fmt: skip
     return LiveStanding(
