@@ -2,6 +2,7 @@
 
 import csv
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -20,16 +21,29 @@ def small(rates=(0.3, 0.6), **options):
     return duelay.plan(rates, **options)
 
 
-def test_rates_are_the_chance_that_the_visitor_of_the_first_arm_converts():
-    rates = np.array([0.05, 0.06, 0.7])
-    problem = RatesProblem(rates)
-    for i in range(3):
-        for j in range(3):
-            assert problem.chances[i, j] == rates[i]
-            if i != j:  # of two conversions, under the coin
-                assert problem.matrix[i, j] == pytest.approx(rates[i] / (rates[i] + rates[j]))
+def test_the_regret_of_rates_is_the_conversions_that_are_lost():
+    problem = RatesProblem.from_rates([0.05, 0.06, 0.7])
     assert problem.gaps_for("condorcet") == pytest.approx([0.65, 0.64, 0.0])
-    assert problem.winners() == (2,) and RatesProblem([0.1, 0.1]).winners() == ()
+    assert problem.winners() == (2,) and RatesProblem.from_rates([0.1, 0.1]).winners() == ()
+
+
+def test_a_plan_of_rates_has_the_evidence_of_an_experiment_that_shows_one_arm(monkeypatch):
+    used = []
+    simulate = simulated.simulate
+
+    def noted(problem, policy, **options):
+        used.append((problem.rates, policy.display))
+        return simulate(problem, policy, **options)
+
+    monkeypatch.setattr(simulated, "simulate", noted)
+    small(runs=2, horizon="1d")
+    assert [display for _, display in used] == ["one", "one"]
+    assert used[0][0].tolist() == [0.3, 0.6] and used[1][0].tolist() == [0.3, 0.3]
+    used.clear()
+    small(preferences=0.2, runs=2, horizon="1d")
+    assert used == [(None, "pair")] * 2
+    copy = pickle.loads(pickle.dumps(RatesProblem.from_rates([0.3, 0.6])))
+    assert copy.gaps_for("condorcet") == pytest.approx([0.3, 0.0])
 
 
 def test_delays_are_drawn_from_the_law_that_is_stated():
@@ -50,8 +64,8 @@ def test_a_plan_counts_the_runs_of_simulate():
     margin = 0.5 / (2 * 2.5)
     for world, rates in zip(planned.worlds, [(0.3, 0.6), (0.3, 0.3)], strict=True):
         result = duelay.simulate(
-            RatesProblem(rates),
-            duelay.Decide(margin=margin, window="14d", self_duels=False),
+            RatesProblem.from_rates(rates),
+            duelay.Decide(margin=margin, window="14d", self_duels=False, display="one"),
             delay=simulated._Tabulated.of(duelay.delays.parse("exponential:1h")),
             traffic="poisson:24m", horizon=840, runs=4, seed=2, stop=0.05, checkpoints=1,
             setting=duelay.Setting(progress=False, cautious=False),
@@ -125,14 +139,18 @@ def test_preferences_are_a_gap_a_matrix_or_a_dataset(preferences):
 
 @pytest.mark.long
 @pytest.mark.kernels
-def test_an_arm_that_joins_later_costs_what_the_experiments_that_still_run_lose_by_it(monkeypatch):
+@pytest.mark.parametrize("margin", [None, "20%"])
+def test_an_arm_that_joins_later_costs_what_the_experiments_that_still_run_lose_by_it(
+    monkeypatch, margin
+):
     monkeypatch.setattr(simulated, "_FIRST_STAGE", 500)  # of 2800
-    planned = small((0.3, 0.5, 0.48), add_arm_at="2d", visitors_per_day=200, runs=6)
-    ended = planned.without.days <= 2.0
+    rates = (0.3, 0.5, 0.48)
+    planned = small(rates, add_arm_at="1d", visitors_per_day=200, runs=6, margin=margin)
+    ended = planned.without.days <= 1.0
     assert 0 < ended.sum() < 6
     assert (planned.stated.days[ended] == planned.without.days[ended]).all()
-    assert (planned.stated.days[~ended] > 2.0).all()
-    assert "still running after 2d" in str(planned)
+    assert (planned.stated.days[~ended] > 1.0).all()
+    assert "still running after 1d" in str(planned)
 
 
 def test_a_plan_writes_a_table_and_a_figure(tmp_path):
@@ -178,8 +196,3 @@ def test_what_cannot_be_planned_is_refused_by_its_name(options, argument):
     with pytest.raises(duelay.errors.InvalidValueError) as caught:
         duelay.plan(**{"visitors_per_day": 10, **FEW, **options})
     assert caught.value.argument == argument
-
-
-def test_an_arm_cannot_join_with_a_margin():
-    with pytest.raises(ValueError, match="margin"):
-        small((0.3, 0.5, 0.4), add_arm_at="1d", margin=0.1)

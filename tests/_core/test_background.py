@@ -215,18 +215,18 @@ def test_a_long_history_is_not_interpreted(tmp_path):
 def test_who_must_not_wait_for_the_compiler_is_told_so_and_waits_later(tmp_path):
     program = """
         from duelay.inference.event_replay import replay_events
-        from duelay.inference.evidence import replay
+        from duelay.inference.evidence import replay_bets
         n = 3500
         history = duelay.History(5, [t % 5 for t in range(n)], [(t + 1) % 5 for t in range(n)],
                                  [1.0] * n, [1.0] * n)
         with background.refuse_to_wait():
             try:
-                replay(history, 0.05)
+                replay_bets(history, 0.05)
             except background.CompilationError as error:
                 assert not replay_events.compiled.overloads
                 error.compile()
             assert len(replay_events.compiled.overloads) == 1
-            replay(history, 0.05)
+            replay_bets(history, 0.05)
         print("done")
     """
     assert run(tmp_path, program, waits=True) == ["done"]

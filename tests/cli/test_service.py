@@ -8,6 +8,7 @@ import pytest
 
 from duelay import live
 from duelay.live import Experiment, Store
+from service.served import free_port
 
 pytestmark = pytest.mark.interpreted
 
@@ -88,16 +89,16 @@ def test_keys_are_made_listed_and_revoked(command, path):
 def test_serve_says_what_it_does_and_hides_a_password(command, path, monkeypatch):
     from duelay import service
 
-    served = []
+    served, port = [], free_port()
     monkeypatch.setattr(service, "serve", lambda *words, **more: served.append((words, more)))
-    status, _, said = command("serve", "--store", path, "--port", 8123, "--log-level", "warning",
+    status, _, said = command("serve", "--store", path, "--port", port, "--log-level", "warning",
                               "--import", "mine", "--clock", "1000x")  # fmt: skip
     assert status == 0
-    assert f"serving sqlite:///{path} at http://127.0.0.1:8123, see /docs" in said
+    assert f"serving sqlite:///{path} at http://127.0.0.1:{port}, see /docs" in said
     assert "there is no key: it listens on this machine alone" in said
     assert served == [
         (
-            (str(path), "127.0.0.1", 8123, 1),
+            (str(path), "127.0.0.1", port, 1),
             {"log_level": "WARNING", "modules": ("mine",), "private_webhooks": False,
              "clock": "1000x"},
         )
@@ -105,14 +106,15 @@ def test_serve_says_what_it_does_and_hides_a_password(command, path, monkeypatch
     status, _, said = command("serve", "--store", path, "--host", "0.0.0.0")
     assert status == 2 and "as long as there is no key" in said and "serving" not in said
     command("key", "create", path)
-    status, _, said = command("serve", "--store", path, "--host", "0.0.0.0", "--workers", 2)
+    status, _, said = command("serve", "--store", path, "--host", "0.0.0.0", "--port", port,
+                              "--workers", 2)  # fmt: skip
     assert status == 0 and "there is no key" not in said and len(served) == 2
     for wrong in (("--port", 0), ("--workers", 0), ("--log-level", "loud"), ("--clock", "fast")):
         assert command("serve", "--store", path, *wrong)[0] == 2
     monkeypatch.setattr(Store, "need", lambda self, makes=False: None)
     monkeypatch.setattr(service.keys, "list_keys", lambda store: ())
     monkeypatch.setattr(service.server, "check_host", lambda store, host: None)
-    said = command("serve", "--store", "postgresql://me:hidden@host/duels")[2]
+    said = command("serve", "--store", "postgresql://me:hidden@host/duels", "--port", port)[2]
     assert "serving postgresql+psycopg://me:***@host/duels" in said and "hidden" not in said
 
 

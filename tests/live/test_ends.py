@@ -1,10 +1,13 @@
 """How experiments end: verdicts with a margin, a budget, a date, and by hand."""
 
+import random
+
 import numpy as np
 import pytest
 from sqlalchemy import select
 
 import duelay
+from duelay.assumptions import Finding
 from duelay.errors import InvalidValueError, PausedError
 from duelay.live import Experiment, verify
 from duelay.live.maintenance import Upkeep
@@ -37,6 +40,37 @@ def vote(experiment, hours, n, share=0.5, seed=0):
     return n
 
 
+def test_where_one_arm_is_shown_a_verdict_says_the_margin_as_a_lift(store):
+    hours, chance = Hours(), random.Random(3)
+    said = {"window": "2h", "display": "one", "margin": 0.1, "clock": hours}
+    with Experiment.create(store, "x", ["a", "b"], **said) as experiment:
+        while (shown := experiment.ask()).id is not None:
+            hours.now += 60
+            if chance.random() < 0.9:
+                experiment.tell(shown.id)
+        standing = experiment.standing()
+        with experiment.store.reading() as connection:
+            told = connection.execute(select(schema.events.c.words)).scalars().all()
+    assert standing.verdict == "equivalent"
+    for words in (standing.verdict_words, standing.headline, standing.summary.text, *told):
+        assert "a lift of 50 %" in words and "points" not in words and " duels" not in words
+
+
+def test_an_end_with_an_alarm_says_what_visitors_are_shown(store):
+    experiment, hours = make(store, margin=0.2)
+    alarm = Finding("order balance", 9.0, 1e-9, 500, True, "a is always first.")
+    summary = experiment.standing().with_alarms((alarm,)).summary
+    assert "all visitors" not in summary.text, "it has not ended"
+    vote(experiment, hours, 1000)
+    standing = experiment.standing().with_alarms((alarm,))
+    shown = f"all visitors are shown {standing.choice}, because of this verdict: "
+    assert shown + standing.verdict_words in standing.summary.text
+    assert standing.summary.headline != summary.headline, "it is too late not to decide"
+    experiment.finish("b")
+    summary = experiment.standing().with_alarms((alarm,)).summary
+    assert "Finished: b is shown to all visitors." in summary.sentences
+
+
 def events(experiment):
     with experiment.store.reading() as connection:
         rows = connection.execute(select(schema.events).order_by(schema.events.c.id)).all()
@@ -52,7 +86,7 @@ def test_equal_arms_end_as_equivalent_and_the_leader_is_shown(store):
         assert name in standing.verdict_words and name in standing.headline
     assert "20 points" in standing.verdict_words
     shown = experiment.ask()
-    assert shown[:5] == (None, None, None, True, standing.choice) and shown.winner in ("a", "b")
+    assert shown == (None, None, None, True, standing.choice) and shown.winner in ("a", "b")
     assert Experiment.open(store, "x", clock=hours).ask() == shown
     assert events(experiment) == [("equivalent", standing.choice)]
     assert verify(store) == ()
@@ -166,7 +200,7 @@ def test_a_budget_is_spent_to_the_duel_and_the_leader_is_shown(store):
     assert vote(experiment, hours, 100, 0.6) == 25
     standing = experiment.standing()
     assert standing.tick == 25 and standing.verdict == "undecided" and standing.winner is None
-    assert experiment.ask()[:5] == (None, None, None, True, standing.arms[standing.leader])
+    assert experiment.ask() == (None, None, None, True, standing.arms[standing.leader])
     assert standing.p_value is not None and 0.2 < standing.p_value <= 1.0
     assert "budget of 25" in standing.headline and "p = " in standing.headline
     assert events(experiment) == [("undecided", standing.choice)]
@@ -212,7 +246,8 @@ def test_a_date_ends_it_without_a_call(store):
     [({"margin": 0.5}, "margin"), ({"margin": -1}, "margin"), ({"end": "equivalent"}, "end"),
      ({"margin": 0.1, "end": "soon"}, "end"), ({"budget": 0}, "budget"),
      ({"until": 5.0}, "until"), ({"until": "soon"}, "until"), ({"until": "2020-01-01"}, "until"),
-     ({"fallback": "z"}, "fallback"),
+     ({"fallback": "z"}, "fallback"), ({"margin": "5%"}, "margin"), ({"margin": "5"}, "margin"),
+     ({"margin": "0%", "display": "one"}, "margin"), ({"margin": "x%", "display": "one"}, "margin"),
      ({"margin": 0.2, "policy": "decide:margin=0.1"}, "margin"),
      ({"margin": 0.1, "end": "good_enough", "policy": "decide:margin=0.1"}, "end")],
 )  # fmt: skip
@@ -231,6 +266,16 @@ def test_a_policy_may_say_the_margin(store):
     assert Experiment.open(store, "x").policy.margin == 0.1
 
 
+def test_a_margin_of_an_ab_test_may_be_a_lift(store):
+    one = Experiment.create(store, "x", ["a", "b"], display="one", margin="5%")
+    expected = 1.05 / 2.05 - 0.5  # the share of the conversions that are the better arm's
+    assert one.policy.margin == pytest.approx(expected)
+    assert book_of(one).eprocess.margin == pytest.approx(expected)
+    assert one.standing().evidence.margin == pytest.approx(expected)
+    other = Experiment.create(store, "y", ["a", "b"], display="one", margin=0.02)
+    assert other.policy.margin == 0.02
+
+
 # By hand.
 
 
@@ -241,7 +286,7 @@ def test_finish_shows_an_arm_for_ever_and_answers_still_count(store):
     assert experiment.status == "finished"
     other = Experiment.open(store, "x", clock=hours)
     for each in (experiment, other):
-        assert each.ask(unit="v")[:5] == (None, None, None, True, "b")
+        assert each.ask(unit="v") == (None, None, None, True, "b")
     assert experiment.tell(duel, "a") == "counted"
     assert experiment.standing().conversions.sum() + 1 >= 1 and experiment.standing().heard == 1
     experiment.finish("a")
@@ -254,6 +299,19 @@ def test_finish_shows_an_arm_for_ever_and_answers_still_count(store):
     with pytest.raises(InvalidValueError, match="^arm"):
         experiment.finish("z")
     assert verify(store) == ()
+
+
+def test_the_arm_that_everybody_is_shown_cannot_be_retired(store):
+    experiment, _ = make(store, ["a", "b", "c"])
+    experiment.finish("b")
+    with pytest.raises(InvalidValueError, match="is finished, 'b'"):
+        experiment.retire_arm("b")
+    experiment.retire_arm("a")
+    assert experiment.ask().winner == "b"
+    experiment.reopen()
+    experiment.add_arm("a")
+    experiment.retire_arm("b")
+    assert "b" not in experiment.ask()[1:3]
 
 
 def test_by_default_the_winner_or_the_leader_is_the_arm(store):
@@ -285,7 +343,7 @@ def test_a_pause_answers_with_the_fallback(store):
     experiment, hours = make(store, fallback="b")
     duel = experiment.ask()
     experiment.pause()
-    assert experiment.ask()[:5] == (None, None, None, True, "b")
+    assert experiment.ask() == (None, None, None, True, "b")
     assert experiment.standing().choice == "b" and experiment.tell(duel, "a") == "counted"
     with pytest.raises(InvalidValueError, match="^fallback"):
         experiment.add_arm("c"), experiment.retire_arm("b")

@@ -68,6 +68,27 @@ def test_events_are_counted_for_the_arm_they_are_about(store, hours):
     assert verify(store) == ()
 
 
+def test_the_other_arms_are_compared_with_the_fallback(store, hours):
+    experiment = make(store, hours, fallback="blue")
+    ask_and_refund(experiment, hours, 40, {"red": 1.0, "green": 0.0, "blue": 0.0})
+    found = of(experiment)
+    assert found.baseline == "blue" and found.alarms == ["red"]
+    assert found.arms[2].difference is None and found.arms[0].difference > 0.5
+
+
+def test_of_an_ab_test_an_event_is_about_the_arm_that_was_shown(store, hours):
+    experiment = make(store, hours, display="one")
+    shown = [experiment.ask() for _ in range(6)]
+    for duel in shown:
+        assert experiment.tell(duel, metric="refund") == "counted"
+        with pytest.raises(ValueError, match="arm"):
+            experiment.tell(duel, metric="refund", arm=duel.second)
+    hours.pass_by(3601)
+    n_of = {arm: [duel.first for duel in shown].count(arm) for arm in ARMS}
+    assert {arm.arm: arm.events for arm in of(experiment).arms} == n_of
+    assert {arm.arm: arm.duels for arm in of(experiment).arms} == n_of
+
+
 def test_a_difference_uses_no_duel_twice(store, hours):
     """Duels of both count for the one that was shown first: counted by hand."""
     experiment = make(store, hours)

@@ -81,7 +81,7 @@ def test_who_asks_a_paused_experiment_is_shown_its_winner(store):
     hours.pass_by(3601)
     experiment.settle()
     experiment.pause()
-    assert experiment.ask("ann", "key")[:5] == (None, None, None, True, "a")
+    assert experiment.ask("ann", "key") == (None, None, None, True, "a")
     experiment.resume()
     assert experiment.ask().winner == "a"
     experiment.close()

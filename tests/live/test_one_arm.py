@@ -47,6 +47,33 @@ def test_a_visitor_sees_the_first_arm_until_a_winner_is_declared(store, hours):
     assert settled.id is None and settled.arm == settled.winner == winner
 
 
+def test_a_silent_visitor_who_returns_sees_the_winner(store, hours):
+    experiment = make(store, hours, window="14d")
+    for k in range(3000):
+        hours.pass_by(10)
+        duel = experiment.ask(unit=f"v{k}")
+        if duel.id is None:
+            break
+        if duel.arm == "red":
+            experiment.tell(duel)
+    assert experiment.standing().verdict == "winner"
+    assert {experiment.ask(unit=f"v{i}").arm for i in range(k)} == {"red"}
+    experiment.add_arm("yellow")
+    assert experiment.ask(unit="v0").id is not None, "the declaration is withdrawn"
+
+
+@pytest.mark.parametrize("said", [{"budget": 30}, {"until": "1h"}])
+def test_after_another_end_a_visitor_keeps_an_arm_until_its_window_closes(store, hours, said):
+    experiment = make(store, hours, **said)
+    shown = [experiment.ask(unit=f"v{k}").arm for k in range(30)]
+    hours.pass_by(3700)
+    assert experiment.ask().id is None
+    assert experiment.standing().verdict == "undecided"
+    assert [experiment.ask(unit=f"v{k}").arm for k in range(30)] == shown
+    hours.pass_by(3700)
+    assert {experiment.ask(unit=f"v{k}").arm for k in range(30)} == {experiment.ask().arm}
+
+
 def test_rates_and_lifts_are_those_of_the_duels(url, hours):
     experiment = make(url, hours)
     browser(experiment, hours, 250, CHANCES, every=60.0, mean=1200.0)

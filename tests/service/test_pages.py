@@ -484,8 +484,25 @@ def test_a_new_experiment_has_the_ends_that_the_form_says(browser):
     )  # fmt: skip
     plain = {"name": "plain", "arms": "a\nb", "margin": "", "end": "equivalent", "budget": ""}
     assert sent_to(browser.post("/new", **plain)) == "/e/plain"
-    refused = browser.post("/new", **given | {"name": "other", "margin": "much"})
-    assert refused.status_code == 422 and "margin" in refused.text
+    lift = {"name": "lift", "arms": "a\nb", "display": "one", "margin": "5%"}
+    assert sent_to(browser.post("/new", **lift)) == "/e/lift"
+    found = browser.client.get(f"{HERE}/experiments/lift").json()
+    assert found["margin"] == pytest.approx(1.05 / 2.05 - 0.5)
+    for wrong in ("much", "5%"):
+        refused = browser.post("/new", **given | {"name": "other", "margin": wrong})
+        assert refused.status_code == 422 and "margin" in refused.text
+
+
+def test_the_form_takes_the_margin_of_one_arm_as_a_lift(browser):
+    given = {"name": "ab", "arms": "a\nb", "display": "one", "margin": "20 %"}
+    assert sent_to(browser.post("/new", **given)) == "/e/ab"
+    found = browser.client.get(f"{HERE}/experiments/ab").json()
+    assert found["margin"] == pytest.approx(1.2 / 2.2 - 0.5), "of rates r and 1.2 r, this share"
+    assert "a lift of 20 %" in browser.get("/e/ab").text
+    for wrong in ("0.2", "much", "-3%", "0%", "nan%", "inf%", "%"):
+        refused = browser.post("/new", **given | {"name": "other", "margin": wrong})
+        assert refused.status_code == 422 and "lift in percent" in refused.text, wrong
+        assert browser.get("/e/other").status_code == 404
 
 
 def test_a_window_is_understood_as_the_page_writes_it(browser):

@@ -243,7 +243,11 @@ def test_an_experiment_is_made_with_its_ends(client):
     assert found["verdict"] == "undecided" and found["choice"] == duels[3]["winner"]
     listed = client.get("/experiments?search=x").json()["experiments"][0]
     assert (listed["winner"], listed["verdict"]) == (None, "running"), "until it is written"
-    for name, wrong in (("margin", 0.6), ("end", "soon"), ("budget", 0), ("until", "soon"),
+    lift = {"name": "lift", "arms": ["a", "b"], "display": "one", "margin": "5%"}
+    found = client.post("/experiments", json=lift).json()
+    assert found["margin"] == pytest.approx(1.05 / 2.05 - 0.5)
+    for name, wrong in (("margin", 0.6), ("margin", "5%"), ("end", "soon"), ("budget", 0),
+                        ("until", "soon"),
                         ("until", "2020-01-01T00:00Z"), ("fallback", "z")):  # fmt: skip
         body = {"name": "y", "arms": ["a", "b"], name: wrong}
         assert is_refused(client.post("/experiments", json=body), 422, f"^{name}")

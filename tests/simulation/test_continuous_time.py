@@ -180,7 +180,6 @@ def test_a_result_says_its_traffic():
         ({"policy": duelay.DoubleThompson("learn-from-self-duels")}, r"does not go by the clock"),
         ({"policy": POLICIES["told"], "setting": {"by_clock": False}}, "window"),
         ({"setting": {"joins": "1h"}}, "joins"),
-        ({"policy": duelay.Decide(margin=0.1), "setting": {"joins": "1h"}}, "margin"),
         ({"policy": duelay.Decide(winner_exists=True), "setting": {"joins": "1h"}}, "joins"),
         ({"policy": duelay.Decide(), "setting": {"joins": "1h", "by_clock": False}}, "joins"),
     ],
@@ -190,38 +189,61 @@ def test_what_does_not_go_with_traffic_is_refused(options, why):
         simulate(**options)
 
 
-def test_the_last_arm_joins_a_simulated_run_as_it_joins_a_live_player():
+JOINED = {
+    "pairs": (duelay.Decide(), PROBLEM),
+    "a margin": (duelay.Decide(margin=0.1, wait="2m"), PROBLEM),
+    "good enough": (duelay.Decide(margin=0.2, end="good_enough", wait="2m"), PROBLEM),
+    "one arm": (
+        duelay.Decide(display="one", margin=0.1, wait="2m"),
+        duelay.Problem.from_rates([0.2, 0.5, 0.3, 0.6]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_the_last_arm_joins_a_simulated_run_as_it_joins_a_live_player(name):
     """The same draws, with a player."""
-    horizon, law, policy = 400, delays.Exponential("1m"), duelay.Decide()
+    (policy, problem), horizon, law = JOINED[name], 400, delays.Exponential("1m")
     world_rng, policy_rng = streams(3, 0)
     world = draw_timed_world(
-        PROBLEM, law, duelay.traffic.Steady("1m"), horizon, world_rng,
+        problem, law, duelay.traffic.Steady("1m"), horizon, world_rng,
         policy=policy, by_clock=True, is_vote=False,
     )  # fmt: skip
-    player, due, duels = policy.start(PROBLEM.arms[:-1], policy_rng, clock="wall"), [], []
+    player, due, duels = policy.start(problem.arms[:-1], policy_rng, clock="wall"), [], []
     for n, at in enumerate(world.at):
         if at == 3 * 3600:
-            player.add_arm(PROBLEM.arms[-1])
+            player.add_arm(problem.arms[-1])
         while due and due[0][0] <= at:
             when, duel = heapq.heappop(due)
             player.tell(duel, at=when)
         duel = player.ask(at=at)
         duels.append((duel.first, duel.second))
-        if world.uniform[n] < PROBLEM.matrix[duel.first, duel.second]:
+        if world.uniform[n] < problem.chances[duel.first, duel.second]:
             heapq.heappush(due, (at + world.delay[0, n], duel))
     assert max(map(max, duels[:180])) == 2 and max(map(max, duels[180:])) == 3
     setting = duelay.Setting(traffic="steady:1m", joins="3h")
-    assert duels == compiled_duels(policy, PROBLEM, law, horizon, 3, setting=setting)
+    assert duels == compiled_duels(policy, problem, law, horizon, 3, setting=setting)
 
 
-def test_a_run_that_ends_before_the_last_arm_joins_is_the_run_without_it():
-    options = {"delay": "exponential:1s", "traffic": "steady:1s", "stop": 0.3, "seed": 1}
-    policy, setting = duelay.Decide(error=0.3), duelay.Setting(progress=False)
-    three = duelay.Problem(PROBLEM.matrix[:3, :3])
-    without = duelay.simulate(three, policy, horizon=2000, setting=setting, **options)
-    result = simulate(policy, horizon=2000, setting={"joins": "30m"}, **options)
-    assert without.stopped == result.stopped < 1800 and without.leader == result.leader
-    assert (result.plays[:, :3, :3] == without.plays).all() and not result.plays[:, 3].any()
+@pytest.mark.parametrize("margin", [None, 0.2])
+def test_a_run_that_ends_before_the_last_arm_joins_is_the_run_without_it(margin):
+    """Also its verdict: it is right, although the arm that would join is the best one."""
+    four = duelay.Problem(PROBLEM.matrix[::-1, ::-1])
+    three = duelay.Problem(four.matrix[:3, :3])
+    policy = duelay.Decide(error=0.3, margin=margin)
+    without, result = (
+        duelay.simulate(
+            problem, policy, delay="exponential:1s", traffic="steady:1s", horizon=2000, stop=0.3,
+            runs=2, seed=1, setting=duelay.Setting(progress=False, joins=joins),
+        )
+        for problem, joins in ((three, None), (four, "1500s"))
+    )  # fmt: skip
+    ended = result.stopped <= 1500
+    assert ended.any() and (without.stopped[ended] == result.stopped[ended]).all()
+    assert (without.leader[ended] == result.leader[ended]).all()
+    assert (without.is_wrong[ended] == result.is_wrong[ended]).all() and not result.is_wrong.all()
+    plays = result.plays[ended]
+    assert (plays[:, :3, :3] == without.plays[ended]).all() and not plays[:, 3].any()
 
 
 def test_ticks_in_ticks_need_no_switch():

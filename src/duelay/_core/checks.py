@@ -91,6 +91,19 @@ def number(
     return float(value)
 
 
+def share(name: str, value: Any) -> float:
+    """Return a share between 0 and 1, also of a text such as "5%"."""
+    if isinstance(value, str):
+        word = value.strip()
+        digits = word.removesuffix("%").strip()
+        if not is_number(digits):
+            raise InvalidValueError(
+                f"{name} must be a number or a text such as '5%', got {value!r}", argument=name
+            )
+        value = float(digits) / (100.0 if word.endswith("%") else 1.0)
+    return number(name, value, above=0, below=1)
+
+
 def yes_or_no(name: str, value: Any) -> bool:
     """Return `value` if it is True or False."""
     if isinstance(value, bool):

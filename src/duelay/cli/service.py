@@ -161,7 +161,7 @@ def ask_command(store: str, name: str, unit: str | None, key: str | None) -> Non
     DUELAY_KEY.
     """
     with _opened(store, name) as experiment:
-        click.echo(json.dumps(experiment.ask(unit, key)._asdict(), ensure_ascii=False))
+        click.echo(json.dumps(experiment.ask(unit, key).to_json(), ensure_ascii=False))
 
 
 @click.command("tell", cls=StoreCommand)

@@ -216,7 +216,9 @@ class Standing:
             return ""
         alike, worse = self._alike_and_worse()
         margin = None if self.evidence is None else self.evidence.margin
-        return describe_verdict(self.verdict, self.arms[self.leader], margin, alike, worse)
+        return describe_verdict(
+            self.verdict, self.arms[self.leader], margin, alike, worse, shows_one=self._shows_one
+        )
 
     def _alike_and_worse(self) -> tuple[list[str], list[str]]:
         """Return the arms that the leader is not known to beat, and those that it beats."""
@@ -345,8 +347,12 @@ class Standing:
     @property
     def _unit(self) -> str:
         """What a duel is called: where one arm is shown at a time, it is a visitor."""
-        shows_one = self.eprocess is not None and self.eprocess.shows_one
-        return "visitor" if shows_one else "duel"
+        return "visitor" if self._shows_one else "duel"
+
+    @property
+    def _shows_one(self) -> bool:
+        """Whether one arm is shown at a time."""
+        return self.eprocess is not None and bool(self.eprocess.shows_one)
 
     def _verdict(self, duels: str) -> str:
         leads, evidence = f"{self.arms[self.leader]} leads after {duels}", self.evidence
@@ -370,7 +376,8 @@ class Standing:
             when = f"declared after {evidence.declared:,} {self._unit}s"
             return f"{self.arms[self.winner]} wins: {when} ({wrong})"
         if evidence is not None and evidence.verdict != "running":
-            return f"{self.verdict_words}: found after {evidence.declared:,} duels ({wrong})"
+            when = f"found after {evidence.declared:,} {self._unit}s"
+            return f"{self.verdict_words}: {when} ({wrong})"
         if evidence is not None and evidence.is_out.all():
             return f"no arm beats all others, after {duels}: each has lost to another ({wrong})"
         sure = f"not yet sure at {100 * (1 - self.error):g} %{measured}"

@@ -24,13 +24,14 @@ from duelay.live.experiment import Experiment  # noqa: E402
 from duelay.live.maintenance import backup, forget, warm_up  # noqa: E402
 from duelay.live.standing import LiveStanding  # noqa: E402
 from duelay.live.storage.store import Store  # noqa: E402
-from duelay.live.writes.requests import LiveDuel  # noqa: E402
+from duelay.live.writes.requests import LiveDuel, OneArmDuel  # noqa: E402
 
 __all__ = [
     "ClockError",
     "Experiment",
     "LiveDuel",
     "LiveStanding",
+    "OneArmDuel",
     "PausedError",
     "Store",
     "StoreError",

@@ -123,6 +123,12 @@ def _check_ends(
     now = [each for each in _present(state) if each in there]  # nothing of this has joined yet
     if kept is not None and kept not in there:
         raise InvalidValueError(f"fallback must be an arm that is present, {now}, got {kept!r}")
+    shown = state.head["chosen"]
+    if is_finished and arm is None and shown is not None and state.arms[shown] in leaving:
+        raise InvalidValueError(
+            f"name must not be that of the arm with which the experiment is finished, "
+            f"{state.arms[shown]!r}: finish it with another arm, or reopen it"
+        )
     if arm is not None and arm not in there:
         raise InvalidValueError(f"arm must be one that is present, {now}, got {arm!r}")
 

@@ -37,16 +37,18 @@ def note_end(connection: Connection, state: ExperimentState, before: Any, moment
     verdict, best = state.verdict, leader_by_bets(state.ledger)
     if verdict == "running":
         return
+    unit = "visitor" if state.settings.shows_one else "duel"
     if verdict == "undecided":
-        words = f"undecided after {head['asked']:,} duels: {arms[best]} is the best guess"
+        words = f"undecided after {head['asked']:,} {unit}s: {arms[best]} is the best guess"
     elif verdict == "winner":
-        words = f"{arms[best]} wins: declared after {int(state.eprocess.declared[0]):,} duels"
+        words = f"{arms[best]} wins: declared after {int(state.eprocess.declared[0]):,} {unit}s"
     else:
         beats = evidence_of(state.eprocess).beats[best]
         others = [arm for arm in range(len(arms)) if arm != best and state.present[arm]]
         alike, worse = ([arms[arm] for arm in others if beats[arm] == is_beaten]
                         for is_beaten in (False, True))  # fmt: skip
-        words = describe_verdict(verdict, arms[best], state.settings.margin, alike, worse)
+        words = describe_verdict(verdict, arms[best], state.settings.margin, alike, worse,
+                                 shows_one=state.settings.shows_one)  # fmt: skip
     kind = "declared" if verdict == "winner" else verdict
     note(connection, state.settings.id, kind, arms[best], words, moment)
 

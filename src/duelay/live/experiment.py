@@ -116,7 +116,7 @@ class Experiment:
         share: float = 0.0,
         forget_after: Any = None,
         lag: Any = None,
-        margin: float | None = None,
+        margin: float | str | None = None,
         end: str | None = None,
         budget: int | None = None,
         until: Any = None,
@@ -162,9 +162,10 @@ class Experiment:
         lag : Duration, timedelta or str, optional
             How long after an answer came it may be told, such as ``"1d"`` for answers that come as
             a file every night. Each duel enters the evidence so much later.
-        margin : float, optional
+        margin : float or str, optional
             The largest difference that does not matter, in points of preference: 0.05 for 45 to
-            55 %. The experiment then also ends when nothing differs by more.
+            55 %. With ``display="one"`` also a lift, such as ``"5%"`` for rates of 10 and 10.5 %.
+            The experiment then also ends when nothing differs by more.
         end : str, optional
             With a margin, what ends it if no arm wins: ``"equivalent"`` (the default) or
             ``"good_enough"``, as for `duelay.Decide`.
@@ -195,10 +196,10 @@ class Experiment:
         length = None if window is None else check_length("window", window)
         error = checks.number("error", error, least=MIN_ERROR, below=1)
         checks.yes_or_no("self_duels", self_duels)
-        margin, ends = find_margin(margin, end, policy)
+        least, ends = find_margin(margin, end, policy, display)
         chosen = find_policy(
             policy, goal, length, error, feedback,
-            self_duels=self_duels, margin=margin, end=ends, display=display,
+            self_duels=self_duels, margin=least, end=ends, display=display,
         )  # fmt: skip
         if policy is not None:
             goal = "decide" if isinstance(chosen, Decide) else "regret"
@@ -222,8 +223,8 @@ class Experiment:
             "share": checks.number("share", share, least=0, most=1),
             "forget_after": None if forget is None else round(float(forget) * MICRO),
             "lag": 0 if late is None else round(float(late) * MICRO),
-            "margin": margin,
-            "ends": None if margin is None else ends,
+            "margin": least,
+            "ends": None if least is None else ends,
             "budget": None if budget is None else checks.whole("budget", budget, least=1),
             "fallback": None if fallback is None else find_arm("fallback", fallback, arms),
             "status": "running",

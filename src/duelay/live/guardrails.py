@@ -216,13 +216,12 @@ def read_metrics(connection: Connection, experiment: int) -> Sequence[Any]:
 
 def shows_one(head: Mapping[str, Any]) -> bool:
     """Whether the first arm of a duel is shown alone."""
-    return head.get("display") == "one"
+    return str(head["display"]) == "one"
 
 
 def baseline_of(head: Mapping[str, Any]) -> int:
     """Return the arm that the others are compared with: the fallback, or the first one."""
-    fallback = head.get("fallback")
-    return 0 if fallback is None else int(fallback)
+    return int(head["fallback"] or 0)
 
 
 # Booking.

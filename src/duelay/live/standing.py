@@ -21,7 +21,7 @@ from duelay.inference.guarantee import find_guarantee
 from duelay.inference.leader import intervals, leader_of, rank_arms
 from duelay.inference.rates import Rates, find_rates, write_rates
 from duelay.inference.standing import Standing
-from duelay.inference.verdicts import points
+from duelay.inference.verdicts import difference, lost
 from duelay.ledger.evidence.margin import ENDS
 from duelay.live.guardrails import ReportedGuardrail, describe_alarm
 from duelay.live.state import ExperimentState
@@ -128,11 +128,11 @@ class LiveStanding(Standing):
             return self._differences()
         if self.verdict != "undecided":
             return super().verdict_words
-        why = f"after {self.tick:,} duels"
+        why = f"after {self.tick:,} {self._unit}s"
         if self.budget is not None and self.tick >= self.budget:
-            why = f"within the budget of {self.budget:,} duels"
+            why = f"within the budget of {self.budget:,} {self._unit}s"
         guess = f"undecided {why}: {self.arms[self.leader]} is the best guess, and to choose it "
-        guess += f"loses {points(self.loss)} on average"
+        guess += f"loses {lost(self.loss, self._shows_one)} on average"
         if self.p_value is not None:
             guess += f" (p = {self.p_value:.2g})"
         waiting = 0 if self.evidence is None else int(self.evidence.n_open.sum()) // 2
@@ -159,9 +159,10 @@ class LiveStanding(Standing):
         if not self.is_heard or not ends.size or ends.max() > _MOST_DIFFERENCE:
             return ""
         which = "the other arm differs" if others.sum() == 1 else "the other arms differ"
+        most = difference(float(ends.max()), self._shows_one)
         return (
-            f"{which} from {self.arms[self.leader]} by at most {points(float(ends.max()))}; to "
-            f"stop now and choose it loses {points(self.loss)} on average"
+            f"{which} from {self.arms[self.leader]} by at most {most}; to stop now and choose it "
+            f"loses {lost(self.loss, self._shows_one)} on average"
         )
 
     @property

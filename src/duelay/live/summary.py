@@ -192,6 +192,8 @@ def summarise(standing: LiveStanding) -> Summary:
     headline = _headline(standing, state)
     name = standing.arms[best]
     sentences = _doubt_words(doubts)
+    if doubts and (shown := shown_to_all(standing)):
+        sentences.append(shown)
     lacks = _early_words(standing) if state in ("no_answers", "too_early") else ""
     if state == "off":
         lacks = "Numbers for a decision are left out until this is mended."
@@ -251,6 +253,18 @@ def is_early(standing: LiveStanding) -> bool:
         return False
     may_win = standing.candidates & standing.present
     return bool((count_answers(standing)[may_win] < MIN_ANSWERS).any())
+
+
+def shown_to_all(standing: LiveStanding) -> str:
+    """Return the verdict and the arm that everybody is shown, of an experiment with doubts."""
+    if standing.chosen is not None:
+        return f"Finished: {standing.chosen} is shown to all visitors."
+    if standing.verdict == "running":
+        return ""
+    return (
+        f"Nevertheless, all visitors are shown {standing.choice}, because of this verdict: "
+        f"{standing.verdict_words}."
+    )
 
 
 def _state(standing: LiveStanding) -> State:
@@ -422,9 +436,11 @@ def _headline(standing: LiveStanding, state: State) -> str:
     if state == "no_winner":
         return "No arm beats all others"
     if state == "off":
-        return f"{name} was declared, but something is off" * (standing.winner is not None) or (
-            "Something is off: do not decide yet"
-        )
+        if standing.winner is not None:
+            return f"{name} was declared, but something is off"
+        if standing.verdict != "running":
+            return "It has ended, but something is off"
+        return "Something is off: do not decide yet"
     return "Too early to say" if state == "too_early" else "No answers yet"
 
 

@@ -13,6 +13,7 @@ from duelay._core.duration import Duration
 from duelay._core.feedback import OUTCOMES
 from duelay.delays.ticks_or_clock import check_clock
 from duelay.errors import InvalidValueError
+from duelay.inference.rates import margin_of_lift
 from duelay.ledger.evidence.margin import ENDS
 from duelay.live.storage.schema import MICRO
 from duelay.policies import Decide
@@ -86,15 +87,18 @@ def find_policy(
     return _complete(policy, goal, window, error, self_duels=self_duels, display=display)
 
 
-def find_margin(given: Any, end: str | None, policy: Policy | str | None) -> tuple[Any, str]:
+def find_margin(
+    given: Any, end: str | None, policy: Policy | str | None, display: str
+) -> tuple[Any, str]:
     """Return the margin, in points of preference such as 0.05, and the end that it makes.
 
-    Both may be said here or by a policy that decides, and must agree. None for no margin.
+    Both may be said here or by a policy that decides, and must agree. None for no margin. A
+    percentage is a lift of conversion rates.
     """
     own = text.parse("policy", policy) if isinstance(policy, str) else policy
     margin, ends = (own.margin, own.end) if isinstance(own, Decide) else (None, ENDS[-1])
     if given is not None:
-        given = checks.number("margin", given, above=0, below=0.5)
+        given = _points(given, display)
         if margin not in (None, given):
             raise InvalidValueError(f"margin must be said once, got {given:g} and that of {own}")
     if end is not None:
@@ -107,6 +111,19 @@ def find_margin(given: Any, end: str | None, policy: Policy | str | None) -> tup
             )
         ends = end
     return given if margin is None else margin, ends
+
+
+def _points(given: Any, display: str) -> float:
+    """Return a margin in points of preference, also of a lift such as "5%"."""
+    if isinstance(given, str) and given.strip().endswith("%"):
+        if display != "one":
+            raise InvalidValueError(
+                "margin must be a number, such as 0.05, where two arms are shown together; a "
+                f"percentage is a lift of conversion rates, for display='one', got {given!r}",
+                argument="margin",
+            )
+        return margin_of_lift(checks.share("margin", given))
+    return checks.number("margin", given, above=0, below=0.5)
 
 
 def find_date(given: Any, created: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from duelay._core.duration import Duration
 from duelay.inference.alarms import REMARKS
 from duelay.live.arrivals import UNITS, time_left
-from duelay.live.summary import is_early
+from duelay.live.summary import is_early, shown_to_all
 from duelay.page.incremental import ExperimentSnapshot
 from duelay.page.view_models import Advice
 
@@ -65,7 +65,8 @@ def _find_problem(look: ExperimentSnapshot) -> str:
     if doubts:
         also = f" ({', '.join(doubt.name for doubt in doubts[1:])} alarm, too)" * (len(doubts) > 1)
         said = doubts[0].sentence.removesuffix(".")
-        return f"Something is off, {doubts[0].name}: {said}{also}."
+        shown = shown_to_all(standing)
+        return f"Something is off, {doubts[0].name}: {said}{also}.{' ' * bool(shown)}{shown}"
     if standing.warnings:
         return f"Something is off: {standing.warnings[0]}."
     if standing.verdict != "running" or standing.chosen is not None:

@@ -22,7 +22,7 @@ from markupsafe import Markup, escape
 from duelay._core.escaping import in_html
 from duelay._core.patience import at_least
 from duelay._version import __version__
-from duelay.inference.verdicts import points
+from duelay.inference.verdicts import difference
 from duelay.live import summary
 from duelay.page import formats, glossary, slide, snippets, view_models
 from duelay.page.advice import format_window
@@ -383,7 +383,7 @@ def _make() -> Environment:
         VERDICTS=VERDICTS,
         WORDS=glossary.WORDS,
         cost_ends=summary.cost_ends,
-        points=points,
+        difference=difference,
         draw=drawing.draw,
         area_class=drawing.area_class,
         bounded=_bounded,

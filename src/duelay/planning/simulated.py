@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,15 +17,12 @@ from duelay._core.duration import DAY, Duration
 from duelay.delays import Law
 from duelay.delays import check as check_delay
 from duelay.errors import InvalidValueError
-from duelay.inference.arm_set import refuse_changes
+from duelay.inference.rates import margin_of_lift
 from duelay.planning.result import Plan, PlannedWorld
 from duelay.policies import Decide
 from duelay.problems import Problem
 from duelay.simulation import Result, Setting, simulate
 from duelay.traffic import Poisson
-
-if TYPE_CHECKING:
-    pass
 
 BY = ("1w", "2w", "4w", "8w")
 _RUNS = (40, 200)  # of each world, if not given: few where the horizon has many visitors
@@ -36,28 +33,7 @@ _GRID = 2**16  # quantiles from which delays are drawn
 
 
 class RatesProblem(Problem):
-    """Arms with conversion rates, of which each visitor sees the first of the pair alone.
-
-    A conversion is the news that `first` was shown and the visitor converted. Given that one of a
-    pair converts, it is i with probability p_i / (p_i + p_j), since a coin decides which is shown.
-
-    Parameters
-    ----------
-    rates : sequence of float
-        p: the share of the visitors of each arm that convert.
-    arms : sequence of str, optional
-        The names of the arms.
-    """
-
-    def __init__(self, rates: ArrayLike, arms: Sequence[str] | None = None) -> None:
-        self._shares = np.asarray(rates, dtype=np.float64)
-        matrix = self._shares[:, None] / (self._shares[:, None] + self._shares)
-        super().__init__(matrix, arms, name="rates")
-
-    @property
-    def chances(self) -> NDArray[np.float64]:
-        """P(conversion) by first and second: the rate of the first."""
-        return np.repeat(self._shares[:, None], self.n_arms, axis=1)
+    """A problem as `Problem.from_rates` makes it, whose regret is the conversions that are lost."""
 
     def gaps_for(self, target: str) -> NDArray[np.float64]:
         """Return the conversions that a visitor of each arm loses to the best one.
@@ -67,7 +43,8 @@ class RatesProblem(Problem):
         target : str
             Has no effect: one order of the rates is meant by all targets.
         """
-        return np.asarray(self._shares.max() - self._shares)
+        assert self.rates is not None
+        return np.asarray(self.rates.max() - self.rates)
 
     def winners(self, target: str = "condorcet") -> tuple[int, ...]:
         """Return the arm with the highest rate; nothing if several have it.
@@ -77,8 +54,7 @@ class RatesProblem(Problem):
         target : str
             Has no effect.
         """
-        best = np.flatnonzero(self._shares == self._shares.max())
-        return (int(best[0]),) if len(best) == 1 else ()
+        return (self.winner,) if self.has_winner else ()
 
 
 @dataclass(frozen=True)
@@ -198,14 +174,15 @@ def plan(
             f"plan with a share of the visitors",
             argument="horizon",
         )
-    lift = None if margin is None else _share("margin", margin)
+    lift = None if margin is None else checks.share("margin", margin)
     policy = Decide(
         error=checks.number("error", error, above=0, below=1),
         window=None if window is None else checks.duration("window", window),
         wait=None if wait is None else checks.duration("wait", wait),
-        margin=None if lift is None else lift / (2.0 * (2.0 + lift)) if relative else lift,
+        margin=None if lift is None else margin_of_lift(lift) if relative else lift,
         end=end,
         self_duels=False,
+        display="one" if relative else "pair",
     )
     shown = sorted({float(checks.duration("by", time)) for time in by if _is_by(time, length)})
     few, many = _RUNS
@@ -213,7 +190,7 @@ def plan(
     joins = None if add_arm_at is None else checks.duration("add_arm_at", add_arm_at)
     simulated = _Simulation(policy, law, visitors, n, runs, seed, progress)
     if joins is not None:
-        _check_joining(policy, problem, joins, length)
+        _check_joining(problem, joins, length)
     stated, without = simulated.world("as stated", problem, joins)
     worlds = [dataclasses.replace(stated, name="all equal")]
     if _differs(problem):
@@ -318,16 +295,20 @@ def _problems(
             f"rates or preferences must be given, one of them, got {both}", argument="rates"
         )
     if rates is not None:
-        given = [_share("rates", rate) for rate in np.atleast_1d(np.asarray(rates, dtype=object))]
+        given = [
+            checks.share("rates", rate) for rate in np.atleast_1d(np.asarray(rates, dtype=object))
+        ]
         if len(given) < 2:
             raise InvalidValueError(
                 f"rates must be those of at least two arms, got {rates!r}", argument="rates"
             )
-        return RatesProblem(given), RatesProblem([given[0]] * len(given)), True
+        return _with_rates(given)
     if isinstance(preferences, str) and not checks.is_number(preferences):
         problem = datasets.find(preferences)
     elif isinstance(preferences, Problem):
         problem = preferences
+        if problem.rates is not None:
+            return _with_rates(problem.rates.tolist(), problem.arms)
     elif np.ndim(preferences) == 0:
         gap = float(preferences) if isinstance(preferences, str) else preferences
         gap = checks.number("preferences", gap, least=0, below=0.5, why="a gap to 1/2")
@@ -338,17 +319,11 @@ def _problems(
     return problem, equal, False
 
 
-def _share(name: str, given: Any) -> float:
-    """Return a share between 0 and 1, also of a text such as "5%"."""
-    if isinstance(given, str):
-        number = given.strip().removesuffix("%").strip()
-        if not checks.is_number(number):
-            raise InvalidValueError(
-                f"{name} must be a number or a text such as '5%', got {given!r}", argument=name
-            )
-        given = float(number) / (100.0 if given.strip().endswith("%") else 1.0)
-    given = given.item() if isinstance(given, np.generic) else given
-    return checks.number(name, given, above=0, below=1)
+def _with_rates(
+    rates: Sequence[float], arms: Sequence[str] | None = None
+) -> tuple[Problem, Problem, bool]:
+    equal = [rates[0]] * len(rates)
+    return RatesProblem.from_rates(rates, arms), RatesProblem.from_rates(equal, arms), True
 
 
 def _law(delay: Law | str, relative: bool) -> Law:
@@ -373,12 +348,12 @@ def _is_by(time: Any, horizon: Duration) -> bool:
 
 
 def _without_last(problem: Problem) -> Problem:
-    if isinstance(problem, RatesProblem):
-        return RatesProblem(problem._shares[:-1])
+    if problem.rates is not None:
+        return RatesProblem.from_rates(problem.rates[:-1], problem.arms[:-1])
     return Problem(problem.matrix[:-1, :-1], problem.arms[:-1])
 
 
-def _check_joining(policy: Decide, problem: Problem, joins: Duration, horizon: Duration) -> None:
+def _check_joining(problem: Problem, joins: Duration, horizon: Duration) -> None:
     if problem.n_arms < 3:
         raise InvalidValueError(
             "add_arm_at needs at least three arms, of which the last one joins",
@@ -388,7 +363,6 @@ def _check_joining(policy: Decide, problem: Problem, joins: Duration, horizon: D
         raise InvalidValueError(
             f"add_arm_at must be before the horizon, {horizon}, got {joins}", argument="add_arm_at"
         )
-    refuse_changes(policy, by_clock=True)
 
 
 def _differs(problem: Problem) -> bool:
@@ -400,8 +374,8 @@ def _about(
 ) -> str:
     """Say what was planned."""
     assert isinstance(law, _Tabulated)
-    if isinstance(problem, RatesProblem):
-        what = "rates " + ", ".join(f"{100 * rate:.4g} %" for rate in problem._shares)
+    if problem.rates is not None:
+        what = "rates " + ", ".join(f"{100 * rate:.4g} %" for rate in problem.rates)
     else:
         what = f"preferences of {problem.n_arms} arms"
         if problem.has_winner:

@@ -89,9 +89,10 @@ class NewExperiment(_Body):
     lag: Length | None = Field(
         default=None, description="how long after it came an answer may be told", examples=["1d"]
     )
-    margin: float | None = Field(
-        default=None, gt=0, lt=0.5, description="the largest difference that does not matter",
-        examples=[0.05],
+    margin: float | Length | None = Field(
+        default=None, examples=[0.05, "5%"],
+        description="the largest difference that does not matter: a share of preferences, or with "
+        "the display one also a lift of conversion rates",
     )  # fmt: skip
     end: Literal["good_enough", "equivalent"] | None = Field(
         default=None, description="with a margin, what ends it if no arm wins"

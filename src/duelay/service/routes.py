@@ -373,10 +373,7 @@ def _check_text(name: str, value: str | None) -> None:
 def _duel(registry: ExperimentRegistry, name: str, found: LiveDuel) -> dict[str, Any]:
     if found.id is not None:
         registry.remember(found.id, name)
-    answer = found._asdict()
-    if found.arm is None:  # two arms are shown
-        del answer["arm"]
-    return answer
+    return found.to_json()
 
 
 def _report(experiment: Experiment, status: int = 200) -> Response:

@@ -128,7 +128,7 @@ class Result:
         """The share of runs in which the true winner leads in the end; nan if unknown."""
         if (self.leader == UNKNOWN).any():
             return float("nan")
-        return float(np.mean(np.isin(self.leader, self._winners)))
+        return float(np.mean(np.isin(self.leader, _winners(self.problem, self.setting.target))))
 
     @property
     def measured(self) -> NDArray[np.float64]:
@@ -161,17 +161,28 @@ class Result:
     def is_wrong(self) -> NDArray[np.bool_]:
         """(runs,): whether the verdict is false: an arm was declared that is not the winner.
 
-        With a margin, also whether an arm is called good enough or equivalent and is not.
+        With a margin, also whether an arm is called good enough or equivalent and is not. A verdict
+        before the last arm joins is one on the others.
         """
-        wrong = np.asarray(self.is_declared & ~np.isin(self.leader, self._winners))
-        for run, verdict in enumerate(self.verdicts):
+        wrong = self.is_declared.copy()
+        for run in np.flatnonzero(wrong):
+            best, verdict, problem = (
+                int(self.leader[run]),
+                self.verdicts[run],
+                self._ended_with(int(run)),
+            )
             if verdict in ("good_enough", "equivalent"):
                 assert self.beaten is not None
-                best, beaten = int(self.leader[run]), self.beaten[run]
-                wrong[run] = _is_false(
-                    verdict, self.problem.matrix, best, beaten, self.policy.margin
-                )
+                beaten = self.beaten[run, : problem.n_arms]
+                wrong[run] = _is_false(verdict, problem.matrix, best, beaten, self.policy.margin)
+            else:
+                wrong[run] = best not in _winners(problem, self.setting.target)
         return wrong
+
+    def _ended_with(self, run: int) -> Problem:
+        """Return the problem of the arms that were there when a run ended."""
+        n = self.problem.n_arms if self.setting.joins is None else len(self.paths[run].beats)
+        return self.problem if n == self.problem.n_arms else Problem(self.problem.matrix[:n, :n])
 
     def share(self, verdict: str) -> float:
         """Return the share of runs that ended with a verdict.
@@ -182,13 +193,6 @@ class Result:
             One of `verdicts`.
         """
         return self.verdicts.count(verdict) / self.runs
-
-    @property
-    def _winners(self) -> tuple[int, ...]:
-        try:
-            return self.problem.winners(self.setting.target)
-        except NoWinnerError:  # which `stop` allows
-            return ()
 
     @property
     def label(self) -> str:
@@ -244,6 +248,13 @@ class Result:
             f"horizon={self.horizon}, runs={self.runs}{how}: "
             f"regret {self.final.mean():.1f}{spread})"
         )
+
+
+def _winners(problem: Problem, target: str) -> tuple[int, ...]:
+    try:
+        return problem.winners(target)
+    except NoWinnerError:  # which `stop` allows
+        return ()
 
 
 def _is_false(

@@ -270,11 +270,12 @@ def _verdict(outcome: Outcome, horizon: int) -> str:
 
 
 def _beaten(outcome: Outcome) -> NDArray[np.bool_]:
-    """(K,): the arms that the arm of the verdict is said to beat."""
-    evidence = outcome.evidence
-    if evidence is None or evidence.best is None:
-        return np.zeros(len(outcome.plays), dtype=np.bool_)
-    return np.asarray(evidence.beats[evidence.best])
+    """(K,): the arms that the arm of the verdict is said to beat; none that did not join."""
+    beaten, evidence = np.zeros(len(outcome.plays), dtype=np.bool_), outcome.evidence
+    if evidence is not None and evidence.best is not None:
+        beats = evidence.beats[evidence.best]
+        beaten[: len(beats)] = beats
+    return beaten
 
 
 def _p_value(outcome: Outcome) -> float:

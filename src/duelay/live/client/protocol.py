@@ -30,7 +30,7 @@ from duelay.inference.standing import make_rows, write_rows
 from duelay.live.export import ExportedSettings
 from duelay.live.standing import ReportedRates, StandingReport
 from duelay.live.validation import check_word
-from duelay.live.writes.requests import LiveDuel
+from duelay.live.writes.requests import LiveDuel, OneArmDuel
 from duelay.logs.history import History
 from duelay.logs.unit_numbers import number_units
 
@@ -133,6 +133,12 @@ def _rates(report: ReportedRates | None) -> Rates | None:
     return Rates(**found)
 
 
+def read_duel(found: dict[str, Any]) -> LiveDuel:
+    """Return the duel that a service has sent; fields of later versions are left out."""
+    fields = {name: found[name] for name in LiveDuel._fields}
+    return LiveDuel(**fields) if found.get("arm") is None else OneArmDuel(**fields)
+
+
 class Calls:
     """What can be asked of an experiment, as requests."""
 
@@ -144,7 +150,7 @@ class Calls:
         unit, key = check_word("unit", unit), check_word("key", key)
         body = {} if unit is None else {"unit": unit}
         return Call("POST", f"{self._path}/duels", body, key or uuid.uuid4().hex,
-                    lambda found: LiveDuel(**found))  # fmt: skip
+                    read_duel)  # fmt: skip
 
     def _tell(self, duel: LiveDuel | str, winner: str | None, at: Any) -> Call:
         id = duel.id if isinstance(duel, LiveDuel) else duel

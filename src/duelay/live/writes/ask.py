@@ -15,7 +15,7 @@ from duelay.live.state import ExperimentState, is_spent
 from duelay.live.storage import schema, statements
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import VALUES, find_rows
-from duelay.live.writes.requests import Ask, LiveDuel
+from duelay.live.writes.requests import Ask, LiveDuel, OneArmDuel
 
 _NO_BET = {"wait": None, "stake": None}
 
@@ -65,8 +65,7 @@ def assign_duels(
 
 def show_arm(state: ExperimentState, arm: int) -> LiveDuel:
     """Return what an ask gets when an arm is to be shown alone."""
-    name = state.arms[arm]
-    return LiveDuel(None, None, None, True, name, name if state.settings.shows_one else None)
+    return _kind(state)(None, None, None, True, state.arms[arm])
 
 
 class _Asked(NamedTuple):
@@ -116,10 +115,13 @@ def _find_asked(
 def _is_open(state: ExperimentState, row: Any, moment: int) -> bool:
     """Whether a unit goes on with its latest duel: it is not answered, and may still be.
 
-    Where one arm is shown at a time, a visitor sees the same arm until a winner is declared.
+    Where one arm is shown at a time, a visitor sees the same arm until a winner is declared. After
+    another end, in which conversions may still decide, an arm is kept until its window closes.
     """
     window, is_there = state.settings.window_in_micro, bool(state.present[row["first"]])
-    if state.settings.shows_one and state.winner is None:
+    if state.settings.shows_one and state.verdict == "winner":
+        return False
+    if state.settings.shows_one and state.settled_arm(moment) is None:
         return is_there
     is_there = is_there and bool(state.present[row["second"]])
     is_silent = row["told"] is None and (window is None or moment - row["asked"] <= window)
@@ -177,5 +179,8 @@ def _shown(state: ExperimentState, row: Any) -> LiveDuel:
     """Return a duel as the caller sees it."""
     winner = None if state.winner is None else state.arms[state.winner]
     first, second = state.arms[row["first"]], state.arms[row["second"]]
-    arm = first if state.settings.shows_one else None
-    return LiveDuel(row["id"], first, second, winner is not None, winner, arm)
+    return _kind(state)(row["id"], first, second, winner is not None, winner)
+
+
+def _kind(state: ExperimentState) -> type[LiveDuel]:
+    return OneArmDuel if state.settings.shows_one else LiveDuel

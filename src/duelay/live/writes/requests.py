@@ -16,8 +16,6 @@ from duelay.live.writes.group_commit import Request
 class LiveDuel(NamedTuple):
     """Two arms to show together, by their names; or the declared winner alone.
 
-    Where one arm is shown at a time, it is `arm`: the first of the duel, or the winner.
-
     If `id` is None, there is nothing to tell: show the winner.
 
     Attributes
@@ -30,8 +28,6 @@ class LiveDuel(NamedTuple):
         Whether a winner is declared.
     winner : str or None
         The name of the winner.
-    arm : str or None
-        The name of the arm to show, where one is shown at a time.
     """
 
     id: str | None
@@ -39,7 +35,24 @@ class LiveDuel(NamedTuple):
     second: str | None
     settled: bool = False
     winner: str | None = None
-    arm: str | None = None
+
+    @property
+    def arm(self) -> str | None:
+        """The one arm to show; None where both are shown."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON has them; `arm` where one arm is shown at a time."""
+        return self._asdict() | ({} if self.arm is None else {"arm": self.arm})
+
+
+class OneArmDuel(LiveDuel):
+    """A duel of which a visitor sees one arm: the first, or the declared winner."""
+
+    @property
+    def arm(self) -> str | None:
+        """The one arm to show."""
+        return self.winner if self.id is None else self.first
 
 
 class Ask(Request):

@@ -26,6 +26,11 @@ _MAX_POINTS_PER_LINE = 128
 _MIN_DUELS_PER_SHARE = 10
 _MAX_CHANCE_POINTS = 40
 _DRAWS_PER_POINT = 400
+_PLACES = (
+    "The share of all places, two a duel, in which each arm was shown.",
+    "The share of all places, two a visitor: the arm that the visitor sees, by a coin, and the arm "
+    "with which it is compared. A visitor sees one of them.",
+)
 _MAX_LOG_ABOVE_LEVEL = math.log(1000.0)  # evidence further above the level is cut off
 
 
@@ -141,8 +146,8 @@ def make_allocation_chart(
     return Chart(
         "allocation",
         "Who is shown",
-        "The share of all places, two a duel, in which each arm was shown. The better arms, and "
-        "those that are hard to tell apart, are shown more.",
+        f"{_PLACES[look.state.settings.shows_one]} The better arms, and those that are hard to "
+        "tell apart, are shown more.",
         (*totals.start[begin].tolist(), max(look.now, float(totals.start[-1]))),
         tuple(lines),
         y_kind="share",

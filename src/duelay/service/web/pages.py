@@ -102,17 +102,23 @@ async def new(browser: BrowserRequest) -> Response:
     said = {name: browser.said(name) for name in fields}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
     given |= {name: _number(value) for name, value in given.items() if name in _NUMBERS}
+    wrong: list[str] = []
     if "margin" not in given:
         given.pop("end", None)  # the form always has one
+    elif said["display"] == "one" and not said["margin"].endswith("%"):
+        del given["margin"]
+        wrong.append("smallest difference: where one arm is shown, give a lift, such as 20%")
     given["arms"] = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
     given["window"] = said["window"] or None
     try:
+        if wrong:
+            raise InvalidValueError(wrong[0], argument="margin")
         body = models.NewExperiment(**given)
         await admin.make(browser.context, browser.key, body)
     except (ValidationError, RefusedError, InvalidValueError) as error:
         status, words = _wrong(error)
         if status == 422:
-            words = "\n".join(_all_wrong(given)) or words
+            words = "\n".join(_all_wrong(given) + wrong) or words
         listed, shown = await _listed(browser)
         return await browser.show(
             lambda: render.list_page(listed, browser.viewer(), words, said, shown), status
