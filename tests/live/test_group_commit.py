@@ -1,5 +1,6 @@
 """Commits in groups: everybody gets its own answer, after its own commit."""
 
+import gc
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from duelay._core import forks
 from duelay._core.jit import background
 from duelay.live import (
     Experiment,
+    Store,
     StoreError,
     UnknownDuelError,
     backup,
@@ -356,6 +358,49 @@ def test_a_backup_that_is_moved_over_a_running_store_is_not_touched(tmp_path):
         left.unlink()
     assert verify(path) == () and Experiment.open(path, "x").standing().tick == 5
     assert Experiment.open(path, "x").tell(duels[0]) == "counted"
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_store_that_is_opened_beside_the_log_of_another_file_touches_neither(tmp_path, is_closed):
+    path, copy = tmp_path / "duels.db", tmp_path / "copy.db"
+    (tmp_path / "link.db").symlink_to(path)
+    experiment = Experiment.create(path, "x", ["a", "b"])
+    duels = [experiment.ask() for _ in range(5)]
+    backup(experiment.store, copy)
+    experiment.tell_all(duels)
+    whole = copy.read_bytes()
+    copy.replace(path)
+    log = tmp_path / "duels.db-wal"
+    kept = log.read_bytes()
+    if is_closed:
+        experiment.close()
+    calls = (lambda at: Experiment.open(at, "x"), verify, lambda at: backup(at, tmp_path / "b.db"))
+    for at in (path, tmp_path / "link.db", Store(path)):
+        for call in calls:
+            with pytest.raises(StoreError, match="was replaced.*stop all programs.*remove.*-wal"):
+                call(at)
+    assert path.read_bytes() == whole and log.read_bytes() == kept
+    for left in tmp_path.glob("duels.db-*"):
+        left.unlink()
+    opened = Experiment.open(path, "x")
+    assert opened.standing().tick == 5 and opened.ask().id is not None
+    assert Experiment.open(path, "x").standing().tick == 6 and verify(path) == ()
+
+
+@pytest.mark.parametrize("how", ["closed", "open", "collected"])
+def test_a_store_that_is_made_anew_after_its_file_was_deleted_is_not_refused(tmp_path, how):
+    path = tmp_path / "duels.db"
+    experiment = Experiment.create(path, "x", ["a", "b"])
+    for n in range(3):  # a cell of a notebook, again and again
+        assert experiment.ask().id is not None and experiment.standing().tick == 1, n
+        if how == "closed":
+            experiment.close()
+        elif how == "collected":
+            del experiment
+            gc.collect()
+        path.unlink()
+        experiment = Experiment.create(path, "x", ["a", "b"])
+        assert verify(path) == () and Experiment.open(path, "x").standing().tick == 0
 
 
 def test_a_group_has_few_parts_and_a_large_batch_is_alone():

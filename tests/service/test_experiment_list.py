@@ -8,8 +8,9 @@ import threading
 import pytest
 from sqlalchemy import update
 
-from duelay.live import Experiment
+from duelay.live import Experiment, Store, StoreError
 from duelay.live.storage import schema
+from duelay.page import build
 from duelay.service import keys, server
 from page.counting import counted
 from service.browser_client import Browser
@@ -154,6 +155,38 @@ def test_an_experiment_that_cannot_be_read_is_a_line_of_the_list_with_the_reason
     assert listed.text.count("It cannot be shown") == 2 and "of-our-own" in listed.text
     assert [record.args[0] for record in caplog.records] == ["own", "absurd"]  # once each
     assert len(broken.get("/experiments").json()["experiments"]) == 3
+
+
+def test_an_experiment_whose_rows_are_missing_has_a_line_and_others_are_shown(
+    url, tmp_path, hours, serve
+):
+    for name in ("whole", "damaged"):
+        Experiment.create(url, name, ["a", "b"], clock=hours)
+    client = serve(url, clock=hours)
+    store, table = client.app.state.context.store, schema.experiments
+    with store.writing() as connection:
+        is_it = table.c.name == "damaged"
+        connection.execute(update(table).where(is_it).values(asked=500, heard=200))
+    listed = Browser(client).get("/")
+    assert listed.status_code == 200 and rows(listed.text) == ["whole", "damaged"]
+    assert listed.text.count("It cannot be shown: its rows in the store cannot be read") == 1
+    client.app.state.context.view_cache.forget("")
+    store.path.rename(tmp_path / "away.db")  # a store that is away is no fault of an experiment
+    assert Browser(client).get("/").status_code == 503
+
+
+def test_a_store_that_goes_away_while_it_is_listed_is_said(tmp_path, hours, monkeypatch):
+    path = tmp_path / "duels.db"
+    Experiment.create(path, "whole", ["a", "b"], clock=hours)
+    store, real = Store(path), Experiment.open
+
+    def go_away(*args, **said):
+        path.rename(tmp_path / "away.db")
+        return real(*args, **said)
+
+    monkeypatch.setattr(Experiment, "open", go_away)
+    with pytest.raises(StoreError, match="is gone"):
+        build.build_list(store, clock=hours)
 
 
 def test_what_is_asked_of_it_is_503_with_the_reason_and_others_go_on(broken):

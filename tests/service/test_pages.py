@@ -396,6 +396,34 @@ def test_views_that_are_kept_are_few(monkeypatch):
     asyncio.run(look())
 
 
+def test_a_server_that_is_stopped_does_not_wait_for_the_compiler(made, monkeypatch, hours):
+    compiles, is_compiled = threading.Event(), threading.Event()
+
+    def compile_slowly():
+        compiles.set()
+        assert is_compiled.wait(300)
+
+    monkeypatch.setattr("duelay.service.app.warm_up", compile_slowly)
+
+    async def run():
+        app = make_app(made, clock=hours)
+        async with app.router.lifespan_context(app):
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url=HERE) as client:
+                assert await asyncio.to_thread(compiles.wait, 300)
+                asked = await client.post("/experiments/buttons/duels")
+                return asked.json()["id"]
+
+    try:
+        id = asyncio.run(run())
+        (thread,) = (each for each in threading.enumerate() if each.name == "duelay-warm-up")
+        assert thread.is_alive() and thread.daemon  # nor does the end of the process
+        assert Experiment.name_of(made, id) == "buttons"
+    finally:
+        is_compiled.set()
+    thread.join()
+
+
 def test_polling_does_not_stall_asks(made, monkeypatch, hours):
     """However slow a view is, and however many look, duels are asked all the same."""
     real, begun, goes_on = build.build_experiment, [], threading.Event()

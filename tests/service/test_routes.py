@@ -276,6 +276,14 @@ def test_it_is_finished_archived_and_reopened(client):
     assert ask(client).json()["id"] is not None
 
 
+def test_a_refused_change_names_no_arm_that_it_would_have_added(client):
+    for body in ({"retire_arms": ["pink"]}, {"fallback": "pink"},
+                 {"status": "finished", "arm": "pink"}):  # fmt: skip
+        refused = client.patch("/experiments/buttons", json={"add_arms": ["blue"], **body})
+        assert is_refused(refused, 422, r"\['red', 'green'\]"), body
+    assert client.get("/experiments/buttons").json()["arms"] == ["red", "green"]
+
+
 def test_a_pause_with_a_fallback_answers_with_it(client):
     said = {"status": "paused", "fallback": "red"}
     assert client.patch("/experiments/buttons", json=said).json()["choice"] == "red"
@@ -576,6 +584,9 @@ def test_webhooks_are_made_listed_and_removed_and_the_secret_is_shown_once(clien
     assert is_refused(client.delete(f"{path}/a%00"), 422, "NUL")
     for url in ("ftp://example.org", "example.org", "", "http://x\0", 3, "http://" + "x" * 2000):
         assert is_refused(client.post(path, json={"url": url}), 422, "^url")
+    for url in ("ftp://example.org", "example.org", "http://", "https:///x", "http://[x"):
+        refused = client.post(path, json={"url": url})
+        assert is_refused(refused, 422, "^url: must be an address such as https://[^^]*$"), url
     for method, path in (("GET", ""), ("POST", ""), ("DELETE", "/x")):
         answer = client.request(method, f"/experiments/no/webhooks{path}",
                                 json={"url": "http://x"} if method == "POST" else None)  # fmt: skip

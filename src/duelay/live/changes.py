@@ -120,8 +120,9 @@ def _check_ends(
         raise InvalidValueError("archived needs an experiment that is finished: finish it first")
     number = state.head["fallback"]
     kept = fallback if number is None or fallback is not None else state.arms[number]
+    now = [each for each in _present(state) if each in there]  # nothing of this has joined yet
     if kept is not None and kept not in there:
-        raise InvalidValueError(f"fallback must be an arm that is present, {there}, got {kept!r}")
+        raise InvalidValueError(f"fallback must be an arm that is present, {now}, got {kept!r}")
     shown = state.head["chosen"]
     if is_finished and arm is None and shown is not None and state.arms[shown] in leaving:
         raise InvalidValueError(
@@ -129,7 +130,7 @@ def _check_ends(
             f"{state.arms[shown]!r}: finish it with another arm, or reopen it"
         )
     if arm is not None and arm not in there:
-        raise InvalidValueError(f"arm must be one that is present, {there}, got {arm!r}")
+        raise InvalidValueError(f"arm must be one that is present, {now}, got {arm!r}")
 
 
 def _set_status(
@@ -180,11 +181,11 @@ def _check(
     for arm in leaving:
         if arm not in (*state.arms, *joining):
             raise InvalidValueError(
-                f"name must be that of an arm: there is no arm {arm!r}, but {there}"
+                f"name must be that of an arm: there is no arm {arm!r}, but {_present(state)}"
             )
     left = [arm for arm in there if arm not in leaving]
     if len(left) < 2 and len(left) < len(there):
-        raise InvalidValueError(f"two arms must stay, and {there} are all that is left")
+        raise InvalidValueError(f"two arms must stay, and {left} would be all that is left")
 
 
 def _change(

@@ -103,11 +103,10 @@ def build_list(
         The keywords of `Experiment.open`.
     """
     there, table = _OPENED.setdefault(store, {}), schema.experiments
+    query = select(table.c.id, table.c.name, table.c.created).order_by(table.c.id)
     store.need()
     with store.reading() as connection:
-        rows = connection.execute(
-            select(table.c.id, table.c.name, table.c.created).order_by(table.c.id)
-        ).all()
+        rows = connection.execute(query).all()
     every = [row.name for row in rows]
     for gone in there.keys() - set(every):
         there.pop(gone, None)
@@ -118,9 +117,10 @@ def build_list(
             found.append(_open_and_list(store, there, name, opened))
         except UnknownExperimentError:  # deleted just now
             continue
-        except StoreError:
-            raise
         except Exception as error:  # one experiment must not hide the others
+            if isinstance(error, StoreError):
+                with store.reading() as connection:  # raises if it is the store that is away
+                    connection.execute(query).all()
             found.append(_build_entry_of_unreadable(name, error))
     return found
 
@@ -133,7 +133,11 @@ def _log_once(name: str, reason: str) -> None:
 
 def _build_entry_of_unreadable(name: str, error: Exception) -> view_models.ListEntry:
     _log_once(name, f"{type(error).__name__}: {error}")
-    known = str(error) if isinstance(error, DuelayError) else "the log of the server says why"
+    known = "the log of the server says why"
+    if isinstance(error, StoreError):  # its sentence is about the store as a whole
+        known = f"its rows in the store cannot be read, {known}"
+    elif isinstance(error, DuelayError):
+        known = str(error)
     return view_models.ListEntry(
         name=name, status="", leader=None, winner=None, sure=None, words="", duels_by_time=(),
         duels=0, today=0, pending=0, alarms=(), problem=f"It cannot be shown: {known}",

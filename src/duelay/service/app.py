@@ -7,7 +7,9 @@ import contextlib
 import inspect
 import logging
 import os
+import threading
 from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from typing import Any
 
 from fastapi import FastAPI
@@ -67,9 +69,10 @@ def make_app(
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         await context.registry.call(lambda: store.need(makes=True))
-        context.warm = asyncio.create_task(context.registry.call(_warm_up))
+        context.warm = _start_warm_up()
         worker.start()
         yield
+        context.warm.cancel()  # the thread goes on, and ends with the process
         await context.registry.call(worker.stop)
         await context.registry.call(context.checks.close)
         for _, write_queue in context.registry.write_queues:
@@ -94,12 +97,22 @@ def make_app(
     return app
 
 
-def _warm_up() -> None:
-    try:
-        warm_up()
-    except Exception:
-        _LOG.exception("kernels could not be compiled")
-        raise
+def _start_warm_up() -> asyncio.Future[None]:
+    """Compile kernels in a thread; a server that stops does not wait for it, as a pool would."""
+    done: Future[None] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            warm_up()
+        except Exception as error:
+            _LOG.exception("kernels could not be compiled")
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    threading.Thread(target=run, name="duelay-warm-up", daemon=True).start()
+    return asyncio.wrap_future(done)
 
 
 def _telemetry() -> dict[str, Any]:

@@ -6,8 +6,17 @@ A standing is answered as `duelay.live.standing.StandingReport`.
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from duelay._core.checks import nearest
@@ -162,10 +171,26 @@ class Answers(_Body):
     answers: Annotated[list[Answer], FailFast()] = Field(max_length=MOST_ANSWERS)
 
 
+def _check_address(url: str) -> str:
+    """Refuse what no event can be sent to."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:  # such as an open bracket
+        is_address = False
+    if not is_address:
+        raise ValueError(
+            f"must be an address such as https://example.org/events, got {url[:_MAX_SHOWN]!r}"
+        )
+    return url
+
+
 class NewWebhook(_Body):
     """An address to which events are sent."""
 
-    url: Annotated[str, StringConstraints(max_length=2000, pattern=r"^https?://")]
+    url: Annotated[str, StringConstraints(max_length=2000), AfterValidator(_check_address)] = Field(
+        description="it begins with http:// or https://"
+    )
 
 
 class ErrorBody(BaseModel):

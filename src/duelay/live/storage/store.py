@@ -51,6 +51,8 @@ _TEMPORARY_CLASSES = {"08", "40", "53", "58"}
 _LEAST = 1.0  # seconds that a transaction has, however little patience there is
 _WATCHDOG = Watchdog()
 _UNTIL = contextvars.ContextVar("_UNTIL", default=math.inf)  # when the patience of a call ends
+_FileId = tuple[int, int]  # device and inode
+_STORES: weakref.WeakValueDictionary[int, Store] = weakref.WeakValueDictionary()  # of this process
 _BUSY = ("database is locked", "database table is locked", "database is busy")
 
 
@@ -66,7 +68,9 @@ class Store:
     def __init__(self, url: str | Path) -> None:
         self.url = _check_url(url)
         self._engine: Engine | None = None
-        self._file: tuple[int, int] | None = None  # device and inode of the open SQLite file
+        self._file: _FileId | None = None  # of the open SQLite file
+        self._log: _FileId | None = None  # of its write-ahead log, as long as it is open
+        _STORES[id(self)] = self
         self._is_torn = False  # whether this process was forked in the middle of a write
         self._lock = forks.lock(self)  # around writes of this process, so that they take turns
 
@@ -184,6 +188,8 @@ class Store:
         with connection:
             if self.is_sqlite:
                 yield connection
+                if self._log is None:
+                    self._log = _id_of(self._log_path)
                 return
             own: Any = connection.connection.dbapi_connection
             least = max(until, time.monotonic() + _LEAST)
@@ -227,22 +233,32 @@ class Store:
         """
         if self.path is None:
             return
-        try:
-            found = os.stat(self.path)
-        except OSError:
+        here = _id_of(self.path)
+        if here is None:
             if self._file is None:
                 return  # it is about to be made
             raise StoreError(
                 f"the file {self.path} is gone, and nothing of this was kept: put it back"
-            ) from None
-        here = (found.st_dev, found.st_ino)
-        if self._file is not None and here != self._file:
+            )
+        if here != self._file and (self._file is not None or self._is_beside_log_of_other(here)):
             raise StoreError(
                 f"the file {self.path} was replaced while it was open, and nothing of this was "
                 f"kept: stop all programs that use it, remove {self.path}-wal and "
                 f"{self.path}-shm, which belong to the earlier file, and start them again"
             )
         self._file = here
+
+    @property
+    def _log_path(self) -> str:
+        return f"{os.path.realpath(str(self.path))}-wal"
+
+    def _is_beside_log_of_other(self, file: _FileId) -> bool:
+        """Whether another store of this process has the log beside a file open for another file."""
+        log = _id_of(self._log_path)
+        others = [other for reference in _STORES.valuerefs() if (other := reference()) is not None]
+        return log is not None and any(
+            other._log == log and other._file not in (None, file) for other in others
+        )
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -290,6 +306,12 @@ class Store:
         """Close its connections; it opens again where it is used again."""
         if self._engine is not None:
             self._engine.dispose()
+        if self.path is None or self._log is None:
+            return
+        if _id_of(self.path) == self._file or _id_of(self._log_path) != self._log:
+            self._log = None  # SQLite has removed it, or another process goes on with it
+        else:  # it is left beside another file; while it is open, no other file has its inode
+            weakref.finalize(self, os.close, os.open(self._log_path, os.O_RDONLY))
 
     # Schema.
 
@@ -352,6 +374,15 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({self.name!r})"
+
+
+def _id_of(path: str | Path) -> _FileId | None:
+    """Return the device and the inode of a file; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def open_store(store: Store | str | Path) -> Store:
