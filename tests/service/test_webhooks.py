@@ -127,7 +127,7 @@ def test_a_winner_that_is_declared_and_withdrawn_is_told_in_order_and_signed(
         assert not is_signed(made["secret"], signature, body, now + 400)
         moved = signature.replace("t=", "t=1")
         assert not is_signed(made["secret"], moved, body, now + 10**10, 10**12)
-    first, second = receiver.bodies
+    first, _, second = receiver.bodies
     assert set(first) == {"id", "event", "experiment", "about", "words", "at"}
     assert first["experiment"] == "buttons" and first["id"] < second["id"]
     assert first["words"].startswith("red wins: declared after") and first["at"] <= second["at"]

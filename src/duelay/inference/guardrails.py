@@ -25,7 +25,7 @@ _STEPS = 50  # of a bisection
 _TINY = 1e-15  # the distance of a rate from 0 and 1, at the least
 
 
-class Difference(NamedTuple):
+class RateDifference(NamedTuple):
     """The rate of an arm less that of the baseline, with the ends of an interval.
 
     Attributes
@@ -103,7 +103,7 @@ def log_excess(
 
 def difference_interval(
     k: ArrayLike, n: ArrayLike, base_k: ArrayLike, base_n: ArrayLike, error: ArrayLike
-) -> Difference:
+) -> RateDifference:
     """Return the difference of the rates of an arm and the baseline, with its interval.
 
     The lower end is above a bound exactly if `log_excess` with this bound has reached
@@ -126,7 +126,7 @@ def difference_interval(
         return np.asarray(_log_ratio(k, n, base_k, base_n, difference) >= level)
 
     lower, upper = _search(mean, -1.0, is_out), _search(mean, 1.0, is_out)
-    return Difference(np.where(is_known, mean, np.nan), lower, upper)
+    return RateDifference(np.where(is_known, mean, np.nan), lower, upper)
 
 
 def _floats(*values: ArrayLike) -> list[Floats]:

@@ -36,7 +36,7 @@ MAX_METRICS = 50  # of an experiment
 _MAX_ROWS = 10_000  # of duels that are read at once
 
 
-class Guardrail(NamedTuple):
+class DeclaredGuardrail(NamedTuple):
     """A metric: its name, the excess over the baseline that is allowed, and its age.
 
     Attributes
@@ -125,7 +125,7 @@ def _in_points(arm: ReportedMetricArm) -> str:
     return f"{100 * arm.difference:+.2g} {ends}"
 
 
-def check_guardrails(given: Any, window: Duration | None) -> list[Guardrail]:
+def check_guardrails(given: Any, window: Duration | None) -> list[DeclaredGuardrail]:
     """Return the guard-rails of an experiment.
 
     Parameters
@@ -144,7 +144,7 @@ def check_guardrails(given: Any, window: Duration | None) -> list[Guardrail]:
     return [_check_one(name, said, window) for name, said in (given or {}).items()]
 
 
-def _check_one(name: Any, said: Any, window: Duration | None) -> Guardrail:
+def _check_one(name: Any, said: Any, window: Duration | None) -> DeclaredGuardrail:
     told = said if isinstance(said, Mapping) else {"bound": said}
     unknown = set(told) - {"bound", "within"}
     if unknown:
@@ -165,17 +165,17 @@ def _check_one(name: Any, said: Any, window: Duration | None) -> Guardrail:
                 f"within must be said of {name!r}, such as '2d', as there is no window",
                 argument="within",
             )
-        return Guardrail(name, bound, None)
+        return DeclaredGuardrail(name, bound, None)
     length = check_length("within", within)
     if window is not None and float(length) > float(window):
         raise InvalidValueError(
             f"within must be at most the window, {window}, got {length}", argument="within"
         )
-    return Guardrail(name, bound, round(float(length) * MICRO))
+    return DeclaredGuardrail(name, bound, round(float(length) * MICRO))
 
 
 def declare_guardrails(
-    connection: Connection, experiment: int, given: Sequence[Guardrail], window: int | None,
+    connection: Connection, experiment: int, given: Sequence[DeclaredGuardrail], window: int | None,
     asked: int = 0,
 ) -> None:  # fmt: skip
     """Write new metrics down; duels from the next one on count. A metric does not change."""

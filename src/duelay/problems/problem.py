@@ -299,7 +299,7 @@ class Problem:
 
     def __reduce__(self) -> Any:
         if self._rates is not None:
-            return Problem._restore_rates, (np.array(self._rates), self._arms, self.name)
+            return type(self)._restore_rates, (np.array(self._rates), self._arms, self.name)
         return _restore, (np.array(self._matrix), self._arms, self.name, self.first_bonus)
 
     @classmethod

@@ -107,7 +107,9 @@ async def new(browser: BrowserRequest) -> Response:
         given.pop("end", None)  # the form always has one
     elif said["display"] == "one" and not said["margin"].endswith("%"):
         del given["margin"]
-        wrong.append("smallest difference: where one arm is shown, give a lift, such as 20%")
+        wrong.append(
+            "smallest difference: where one arm is shown, give a lift in percent, such as 20%"
+        )
     given["arms"] = [arm.strip() for arm in said["arms"].splitlines() if arm.strip()]
     given["window"] = said["window"] or None
     try:
