@@ -98,7 +98,8 @@ def check(store, folder):
 
     # Every ask that was acknowledged is one row, and there is no other.
     assert len(asked) == len(said["asked"]) == len(set(asked.values()))
-    assert {row.key: row.id for row in rows} == asked
+    kept = {row.key: row.id for row in rows}
+    assert kept == asked, (kept.items() - asked.items(), asked.items() - kept.items())
     assert len({row.unit for row in rows}) == len(rows)
     # So it is with answers: each is counted once, or was too late.
     assert set(results) == {id for key, id in asked.items() if converts(key)}

@@ -91,6 +91,7 @@ class Thread:
 
     def run(self, stop):
         try:
+            self.step()  # at least once: the ask that was not heard of before a crash
             while not stop.is_set():
                 self.step()
             for id in self.waiting:
@@ -121,6 +122,7 @@ def work(store, folder, n_threads, patience, name):
     logging.getLogger("psycopg").addHandler(logging.NullHandler())  # connections that broke
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # also one that came before
     opened = [
         insist(Experiment.open, store, each, patience=float(patience)) for each in EXPERIMENTS
     ]
@@ -149,6 +151,7 @@ def end(pid, how):
 
 
 def main(store, folder, n_threads, patience):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until a process can take it
     running = {}
     for line in sys.stdin:
         command, name = line.split()

@@ -43,7 +43,7 @@
 
   const tip = element("div", "tip");
   const cursor = element("div", "cursor");
-  let pointed = null; // the id of a plot, and where the pointer is
+  let pointed = null; // the id of a plot, where the pointer is, and where the plot was
 
   function showTip() {
     const plot = pointed && document.getElementById(pointed.id);
@@ -74,13 +74,19 @@
   function point(event) {
     const plot = event?.target.closest?.(".plot");
     if (!plot && !pointed) return;
-    pointed = plot ? { id: plot.id, x: event.clientX } : null;
+    pointed = plot ? { id: plot.id, x: event.clientX, top: plot.getBoundingClientRect().top } : null;
     showTip();
+  }
+
+  // The event of a scroll may come after the pointer has moved to where the plot is now.
+  function unpoint() {
+    const plot = pointed && document.getElementById(pointed.id);
+    if (plot?.getBoundingClientRect().top !== pointed?.top) point();
   }
 
   for (const name of ["pointermove", "pointerdown"]) document.addEventListener(name, point, { passive: true });
   root.addEventListener("pointerleave", () => point());
-  document.addEventListener("scroll", () => point(), { passive: true });
+  document.addEventListener("scroll", unpoint, { passive: true });
   document.addEventListener("htmx:afterSettle", showTip);
 
   // Liveness: htmx fetches the part again, idiomorph changes what has changed
