@@ -194,6 +194,17 @@ def test_a_standing_with_evidence_shows_how_it_grew():
     assert "stroke-dasharray" in shown  # the line at which one is declared
 
 
+@pytest.mark.parametrize(("margin", "is_of_a_winner"), [(None, True), (0.2, False)])
+def test_the_line_of_the_evidence_is_that_of_a_winner_only_without_a_margin(margin, is_of_a_winner):
+    player = duelay.Decide(margin=margin).start(["red", "green"], seed=0)
+    for _ in range(20):
+        player.tell(player.ask())
+    standing = player.standing()
+    [line] = standing.plot(kind="evidence").texts
+    assert ("winner" in line.get_text()) == is_of_a_winner
+    assert ("an arm wins" in standing._repr_html_()) == is_of_a_winner
+
+
 def test_a_standing_is_drawn_as_intervals_about_one_half(standing):
     axes = standing.plot()
     intervals, points = axes.collections

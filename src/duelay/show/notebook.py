@@ -326,7 +326,8 @@ def _evidence(standing: Standing) -> str:
         y_end=h.number(math.exp(top)) if top < 700 else "∞",
         level=evidence.level / top,
     )
-    words = f"evidence, on a logarithmic scale; at {h.number(math.exp(evidence.level))} an arm wins"
+    ends = "an arm wins" if evidence.margin is None else "the experiment ends"
+    words = f"evidence, on a logarithmic scale; at {h.number(math.exp(evidence.level))} {ends}"
     return h.line(words, is_faint=True) + chart
 
 

@@ -228,12 +228,13 @@ def draw_matrix(axes: Axes | None, matrix: Any, arms: Sequence[str], bold: int |
 
 
 def draw_evidence(axes: Axes | None, standing: Standing) -> Axes:
-    """Draw each arm's evidence over time, and the line at which an arm is declared the winner."""
+    """Draw each arm's evidence over time, and the line at which the experiment ends."""
     evidence = standing.evidence
     assert evidence is not None
     axes = new_axes(7.2, 4.2) if axes is None else axes
+    ends = "declared the winner" if evidence.margin is None else "the experiment ends"
     axes.axhline(np.exp(evidence.level), color="#000000", linewidth=1, linestyle="--")
-    axes.text(0.01, np.exp(evidence.level), f"declared the winner at {np.exp(evidence.level):,.4g}",
+    axes.text(0.01, np.exp(evidence.level), f"{ends} at {np.exp(evidence.level):,.4g}",
               transform=axes.get_yaxis_transform(), va="bottom", fontsize="small")  # fmt: skip
     strongest = np.lexsort((np.arange(len(evidence.arm)) != standing.leader, -evidence.arm))
     for place, arm in reversed(list(enumerate(strongest))):
