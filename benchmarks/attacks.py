@@ -1,42 +1,80 @@
 """Attacks on the guarantee: ``python -m benchmarks attacks``.
 
-The best arms are exactly tied, so that every declaration is false; each entry has 400 runs, and
+The best arms are exactly tied, so that every declaration is false; each entry has 1000 runs, and
 the guarantee allows 5 %. `operations` has what people do to a running experiment: answers told line
 by line from a file that is sorted by winner, an outage, pauses by somebody who sees the open duels,
-arms that an operator who sees everything retires and adds. `policies` has other policies by coin,
-heavy tails, and answers that never come, at a share that depends on the pair.
+two processes, arms that an operator who sees everything retires and adds. `policies` has other
+policies by coin, heavy tails, and answers that never come, at a share that depends on the pair.
+`live` does such things to live experiments: see `live_attacks`.
+
+``--out FILE`` keeps each entry as it is measured, and does not measure again what is there.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import json
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
 import duelay
+import live_attacks
 import pages
 from decide import ERROR, beside, tied
 from duelay import delays
 from duelay.ledger import age_to, clock_to, hear, record, with_room
 from duelay.ledger.arms import change_arm
+from duelay.ledger.display_order import arrange
 from duelay.ledger.evidence.winner_threshold import NOBODY
-from duelay.policies.turn import pick
+from duelay.policies.turn import select
 
 COMMAND = "python -m benchmarks attacks"
 DAY = 200  # duels, one a second
-AT_ONCE, NIGHTLY, HELD, BY_TELLING, PAUSED = range(5)
-ATTACKS = {
-    "told at once": AT_ONCE,
-    "told every night, sorted by winner, with a look after each line": NIGHTLY,
-    "told after an outage, sorted by winner, with event times and booking held": HELD,
-    "asked or paused by whoever sees the open duels": PAUSED,
-    "an outage, sorted by winner, by the time of telling and without a hold (not allowed)":
-        BY_TELLING,
-}  # fmt: skip
+STALE = 50  # duels, on average, until one of two processes looks at the evidence again
+ARMS = (2, 3, 6, 12)
 LAW = "never:0.3,geometric:0.05"
+
+
+class Attack(NamedTuple):
+    """What is done to an experiment."""
+
+    nightly: bool = False  # answers are told once a day, sorted by winner, and looked at one by one
+    outage: bool = False  # every second day no answer is told; then they are, sorted by winner
+    lasts: bool = False  # to tell these takes a day, while duels become due
+    by_event: bool = False  # these are told with their times
+    held: bool = False  # no duel is booked until all of them are told
+    lag: float = 0.0  # seconds by which duels are booked later
+    pauses: bool = False  # an operator who sees the open duels asks, or waits
+    processes: int = 1
+
+
+ATTACKS = {
+    "told at once": Attack(),
+    "told every night, sorted by winner, with a look after each line": Attack(nightly=True),
+    "told after an outage, sorted by winner, with event times": Attack(outage=True, by_event=True),
+    "the same, in the course of a day, with booking held": Attack(
+        outage=True, lasts=True, by_event=True, held=True
+    ),
+    "the same with a `lag` instead": Attack(
+        outage=True, lasts=True, by_event=True, lag=2.0 * DAY
+    ),
+    "asked or paused by whoever sees the open duels": Attack(pauses=True),
+    "two processes, each choosing by evidence of some 50 duels ago": Attack(processes=2),
+    "an outage, sorted by winner, by the time of telling and without a hold (not allowed)": Attack(
+        outage=True, lasts=True
+    ),
+}  # fmt: skip
+OPERATORS = {
+    "arms retired by an operator who sees everything": (False, False),
+    "arms retired and added by such an operator": (True, False),
+    "all arms but the luckiest two retired, and others added": (True, True),
+}
 
 
 class Queue(NamedTuple):
@@ -48,6 +86,7 @@ class Queue(NamedTuple):
     waiting: Any  # (duels,): numbers of duels, from 1, in the order of asking
     size: Any  # (1,)
     now: Any  # (1,)
+    pair: Any  # (2, 2): the arms that each of two processes asks
 
 
 def empty_queue(n: int) -> Queue:
@@ -55,12 +94,24 @@ def empty_queue(n: int) -> Queue:
     return Queue(
         np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n),
         np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64), np.zeros(1),
+        np.zeros((2, 2), dtype=np.int64),
     )  # fmt: skip
 
 
 @numba.njit(nogil=True)
-def tell_due(ledger: Any, queue: Queue, t: int, arm: int, by_event: bool, looks: bool) -> None:
-    """Tell what has happened by now, of one arm's wins or of all (-1); t - 1 duels are asked."""
+def settle(ledger: Any, queue: Queue, t: int, lag: float) -> None:
+    """Book what is due now, and look; t - 1 duels are asked."""
+    clock_to(ledger, queue.now[0])
+    ledger.assumed.now[0] = queue.now[0] - lag
+    age_to(ledger, t)
+    ledger.assumed.now[0] = queue.now[0]
+
+
+@numba.njit(nogil=True)
+def tell_due(
+    ledger: Any, queue: Queue, t: int, arm: int, by_event: bool, looks: bool, lag: float
+) -> None:
+    """Tell what has happened by now, of one arm's wins or of all (-1)."""
     kept = 0
     for place in range(queue.size[0]):
         born = queue.waiting[place]
@@ -72,7 +123,7 @@ def tell_due(ledger: Any, queue: Queue, t: int, arm: int, by_event: bool, looks:
         clock_to(ledger, event if by_event else queue.now[0])
         hear(ledger, i, j, born, t)
         if looks:
-            age_to(ledger, t)
+            settle(ledger, queue, t, lag)
     queue.size[0] = kept
 
 
@@ -96,36 +147,49 @@ def tempts(ledger: Any, queue: Queue, t: int) -> bool:
 
 
 @numba.njit(nogil=True)
+def choose(
+    rule: Any, ledger: Any, queue: Queue, t: int, processes: int, world_rng: Any, rng: Any
+) -> Any:
+    """Choose the arms of a duel and their order."""
+    who = 0 if processes == 1 else int(world_rng.random() < 0.5)
+    if processes == 1 or t == 1 or world_rng.random() < 2.0 / STALE:
+        for place in range(processes if t == 1 else 1):
+            i, j = select(rule, ledger, t, rng)
+            queue.pair[(who + place) % 2, 0] = i
+            queue.pair[(who + place) % 2, 1] = j
+    return arrange(ledger.order, queue.pair[who, 0], queue.pair[who, 1], rng)
+
+
+@numba.njit(nogil=True)
 def play(
-    rule: Any, ledger: Any, queue: Queue, mu: Any, delay: Any, begin: int, end: int, attack: int,
-    world_rng: Any, rng: Any,
+    rule: Any, ledger: Any, queue: Queue, mu: Any, delay: Any, begin: int, end: int,
+    attack: Attack, world_rng: Any, rng: Any,
 ) -> None:  # fmt: skip
     """Ask duels `begin` to `end`, one a second, and tell their answers as the attack says."""
-    k = ledger.plays.shape[0]
+    k, lag = ledger.plays.shape[0], attack.lag
     for t in range(begin, end + 1):
-        is_out = attack in (HELD, BY_TELLING) and (t - 1) // DAY % 2 == 1  # every second day
+        is_out = attack.outage and (t - 1) // DAY % 2 == 1
+        is_night = attack.nightly and (t - 1) % DAY == 0
         queue.now[0] += 1.0
-        if attack == AT_ONCE or attack == PAUSED or (attack > NIGHTLY and not is_out):
-            is_back = attack in (HELD, BY_TELLING) and (t - 1) % (2 * DAY) == 0
-            for arm in range(k if is_back else 0):  # the answers of one arm after another's
-                tell_due(ledger, queue, t, arm, attack == HELD, attack == BY_TELLING)
-                queue.now[0] += DAY / (k - 1)
-            tell_due(ledger, queue, t, -1, False, attack != HELD)
-        elif attack == NIGHTLY and (t - 1) % DAY == 0:
-            for arm in range(k):
-                tell_due(ledger, queue, t, arm, False, True)
-        if attack == PAUSED and tempts(ledger, queue, t):
+        if is_night or (attack.outage and (t - 1) % (2 * DAY) == 0):
+            for arm in range(k):  # the answers of one arm after another's
+                is_dated = attack.outage and attack.by_event
+                tell_due(ledger, queue, t, arm, is_dated, not attack.held, lag)
+                if attack.lasts and arm < k - 1:
+                    queue.now[0] += DAY / (k - 1)
+        if not is_out and not attack.nightly:
+            tell_due(ledger, queue, t, -1, False, True, lag)
+        if attack.pauses and tempts(ledger, queue, t):
             for _ in range(120):
                 queue.now[0] += 1.0
-                tell_due(ledger, queue, t, -1, False, True)
-                clock_to(ledger, queue.now[0])
-                age_to(ledger, t)
+                tell_due(ledger, queue, t, -1, False, True, lag)
+                settle(ledger, queue, t, lag)
         clock_to(ledger, queue.now[0])
-        if not (is_out and attack == HELD):
-            age_to(ledger, t)
+        if not (is_out and attack.held):
+            settle(ledger, queue, t, lag)
         if ledger.assumed.winner[0] != NOBODY:
             return
-        i, j = pick(rule, ledger, t, rng)
+        i, j = choose(rule, ledger, queue, t, attack.processes, world_rng, rng)
         record(ledger, i, j, t)
         queue.first[t - 1] = i
         queue.second[t - 1] = j
@@ -137,17 +201,23 @@ def play(
 
 def start(k: int, n: int) -> tuple[Any, Any, Queue]:
     """Return the rule, the ledger and the queue of `Decide` by the clock, for n duels."""
-    policy = duelay.Decide(wait=f"{2 * DAY}s")
+    policy = duelay.Decide(wait=f"{2 * DAY}s", self_duels=False)
     return policy.rule(k), with_room(policy.ledger(k, by_clock=True), n + 1), empty_queue(n)
 
 
 def drawn(seed: int, run: int, n: int) -> tuple[Any, Any, Any]:
     """Return the delays of a run and its generators."""
     world_rng, rng = duelay.simulation.streams(seed, run)
-    return delays.parse(LAW).sample(n, seed=world_rng), world_rng, rng
+    return law().sample(n, seed=world_rng), world_rng, rng
 
 
-def attacked(attack: int, k: int, runs: int, n: int) -> float:
+@functools.cache
+def law() -> Any:
+    """Return the law of the delays."""
+    return delays.parse(LAW)
+
+
+def attacked(attack: Attack, *, k: int, runs: int, n: int) -> float:
     """Return the share of runs with a false declaration; two arms are tied, others lose to both."""
     false, mu = 0, tied(k).matrix
     for run in range(runs):
@@ -157,11 +227,11 @@ def attacked(attack: int, k: int, runs: int, n: int) -> float:
     return false / runs
 
 
-def operated(k: int, adds: bool, runs: int, n: int, parts: int = 8) -> float:
+def operated(how: tuple[bool, bool], *, k: int, runs: int, n: int, parts: int = 8) -> float:
     """Return the same where an operator who sees everything retires the luckiest arm's rivals.
 
-    All arms are tied. The operator keeps those over which that arm has much evidence. With `adds`,
-    arms join until four are present.
+    All arms are tied. `how` says whether arms join, until four are present, and whether only the
+    rival stays over which that arm has the most evidence; else all stay over which it has much.
     """
     false = 0
     for run in range(runs):
@@ -169,15 +239,15 @@ def operated(k: int, adds: bool, runs: int, n: int, parts: int = 8) -> float:
         for part in range(parts):
             bounds = 1 + part * n // parts, (part + 1) * n // parts
             mu = np.full(ledger.plays.shape, 0.5)
-            play(rule, ledger, queue, mu, delay, *bounds, AT_ONCE, *rngs)
+            play(rule, ledger, queue, mu, delay, *bounds, Attack(), *rngs)
             if ledger.assumed.winner[0] != NOBODY:
                 false += 1
                 break
-            ledger = operate(ledger, adds)
+            ledger = operate(ledger, *how)
     return false / runs
 
 
-def operate(ledger: Any, adds: bool) -> Any:
+def operate(ledger: Any, adds: bool, keeps_two: bool) -> Any:
     """Retire what stands in the way of the arm with the most evidence over another."""
     eprocess = ledger.assumed
     present = np.flatnonzero(eprocess.present)
@@ -186,29 +256,51 @@ def operate(ledger: Any, adds: bool) -> Any:
     best, rival = (present[place] for place in np.unravel_index(among.argmax(), among.shape))
     for arm in present:
         is_easy = eprocess.log_evidence[best, arm] > 0.5 * eprocess.log_evidence[best, rival]
-        if arm not in (best, rival) and not is_easy:
+        if arm not in (best, rival) and (keeps_two or not is_easy):
             ledger = change_arm(ledger, int(arm), joins=False, error=ERROR)
     while adds and ledger.assumed.present.sum() < 4:
         ledger = change_arm(ledger, len(ledger.plays), joins=True, error=ERROR)
     return ledger
 
 
-def operations(runs: int, n: int) -> pages.Part:
+class Measured:
+    """The shares of false declarations that are measured, in a file if there is one."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._known = path, {}
+        if path is not None and path.exists():
+            self._known = dict(json.loads(line) for line in path.read_text().splitlines())
+
+    def share(self, runs: int, words: tuple[Any, ...], measure: Callable[..., float]) -> str:
+        """Return a share in words, measured now unless it is known; the last word is K."""
+        name = " | ".join(map(str, (runs, *words)))
+        if name not in self._known:
+            self._known[name] = float(measure(k=words[-1]))
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(json.dumps([name, self._known[name]]) + "\n")
+        print(name, self._known[name], flush=True)
+        return f"{100 * self._known[name]:.1f} %"
+
+
+def operations(runs: int, n: int, measured: Measured) -> pages.Part:
     """Make the table of what people do to a running experiment."""
     rows = []
     for name, attack in ATTACKS.items():
-        shares = [attacked(attack, k, runs, n) for k in (2, 4, 12)]
-        rows.append([name, *(f"{100 * share:.1f} %" for share in shares)])
-        print(*rows[-1], flush=True)
-    for name, adds in (("arms retired by an operator who sees everything", False),
-                       ("arms retired and added by such an operator", True)):  # fmt: skip
-        shares = [operated(k, adds, runs, n) for k in (4, 12)]
-        rows.append([name, "-", *(f"{100 * share:.1f} %" for share in shares)])
-        print(*rows[-1], flush=True)
-    return pages.table(["`Decide`", "2 arms", "4 arms", "12 arms"], rows)
+        each = functools.partial(attacked, attack, runs=runs, n=n)
+        rows.append([name, *(measured.share(runs, (name, k), each) for k in ARMS)])
+    for name, how in OPERATORS.items():
+        each = functools.partial(operated, how, runs=runs, n=n)
+        rows.append([name, "-", *(measured.share(runs, (name, k), each) for k in ARMS[1:])])
+    return pages.table(["`Decide`", *(f"{k} arms" for k in ARMS)], rows)
 
 
-def policies(runs: int, n: int) -> pages.Part:
+def beside_law(policy: Any, law: Callable[[int], Any], runs: int, n: int, *, k: int) -> float:
+    """Return the share of runs of a policy in which its evidence declares one of two tied arms."""
+    return float(beside(policy, tied(k), law(k), 1, runs, n)[0])
+
+
+def policies(runs: int, n: int, measured: Measured) -> pages.Part:
     """Make the table of policies, under heavy tails and never-shares that depend on the pair."""
 
     def by_pair(k: int) -> delays.ByPair:
@@ -228,22 +320,24 @@ def policies(runs: int, n: int) -> pages.Part:
     rows = []
     for name, policy in chosen.items():
         for law_name, law in laws.items():
-            shares = [beside(policy, tied(k), law(k), 1, runs, n)[0] for k in (2, 12)]
-            rows.append([name, law_name, *(f"{100 * share:.1f} %" for share in shares)])
-            print(*rows[-1], flush=True)
-    return pages.table(["policy, two arms tied", "delay", "2 arms", "12 arms"], rows)
+            each = functools.partial(beside_law, policy, law, runs, n)
+            cells = [measured.share(runs, (name, law_name, k), each) for k in ARMS]
+            rows.append([name, law_name, *cells])
+    return pages.table(["policy, two arms tied", "delay", *(f"{k} arms" for k in ARMS)], rows)
 
 
 def main() -> None:
     """Make the tables that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", nargs="*", default=["operations", "policies"])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs, nothing written")
+    parser.add_argument("tables", nargs="*", default=["operations", "policies", "live"])
+    parser.add_argument("--quick", action="store_true", help="few runs, nothing written")
+    parser.add_argument("--out", type=Path, help="a file that keeps what is measured")
     options = parser.parse_args()
-    runs = 40 if options.quick else 400
+    runs, measured = 20 if options.quick else 1000, Measured(options.out)
     makers = {
-        "operations": lambda: operations(runs, 2000),
-        "policies": lambda: policies(runs, 3000),
+        "operations": lambda: operations(runs, 2000, measured),
+        "policies": lambda: policies(runs, 3000, measured),
+        "live": lambda: live_attacks.table(5 if options.quick else None, options.out),
     }
     for name in options.tables:
         made = makers[name]()
