@@ -50,7 +50,9 @@ COMMANDS = {
         "15 minutes",
     ),
     "attacks": Command(
-        ("benchmarks/attacks.py",), "attacks on the guarantee, in studies.md", "15 minutes"
+        ("benchmarks/attacks.py",),
+        "attacks on the guarantee, in studies.md; operations, policies or live for one table",
+        "1 hour",
     ),
     "turns": Command(
         ("benchmarks/coin_or_turns.py",), "order by coin or in turns, in choosing.md", "30 minutes"

@@ -31,17 +31,18 @@ from duelay import delays
 from duelay.live import Experiment
 from duelay.live.writes.requests import Ask
 from duelay.service import make_app
+from duelay.simulation.result import _is_false
 from live_store import _BEGIN, MEMORY, Clock, Own
 
 HOUR, DAY = 3600.0, 86_400.0
 LAW = delays.parse("never:0.25,(exponential:6h)")
 SLOW = delays.parse("never:0.25,(exponential:1d)")
-EVEN = ((0.5, 0.5), (0.5, 0.5))
-GAP = ((0.5, 0.4), (0.6, 0.5))
+EVEN = np.full((2, 2), 0.5)
+GAP = np.array([[0.5, 0.4], [0.6, 0.5]])
 MARGIN = 0.1
 RATES = (0.3, 0.3)  # of both arms, where one is shown at a time
 GROUP = 10  # visitors an hour
-MOST = 8  # groups in which the operator has not looked yet
+EVERY = 8  # groups between two acts of the operator
 
 
 class Found(NamedTuple):
@@ -88,31 +89,21 @@ SERVERS = {
 RUNS, RUNS_OF_SERVERS = 200, 75
 
 
-def is_false(verdict: str, ahead: Any, beaten: Any) -> bool:
-    """Whether a verdict on an arm is false, by mu - 1/2 and whether it is said to beat each other.
-
-    "Equivalent" says of each other arm that it is beaten, or differs by less than the margin.
-    """
-    if verdict == "winner":
-        return bool((ahead <= 0.0).any())
-    margin = MARGIN - 1e-9
-    is_beaten = bool((ahead <= -margin).any())
-    if verdict == "good_enough":
-        return is_beaten
-    return is_beaten or bool(((ahead >= margin) & ~beaten | (ahead <= 0.0) & beaten).any())
-
-
 def judge(experiment: Experiment, matrix: Any) -> Found:
-    """Return how an experiment stands, whose retired arms are left out."""
+    """Return how an experiment stands; a verdict is one on the arms that are present."""
     standing = experiment.standing()
-    duels = int(standing.plays.sum())
-    if standing.verdict in ("running", "undecided"):
-        return Found(standing.verdict, False, duels)
+    verdict, duels = standing.verdict, int(standing.plays.sum())
+    if verdict in ("running", "undecided"):
+        return Found(verdict, False, duels)
     assert standing.evidence is not None
-    others = standing.present & (np.arange(len(standing.arms)) != standing.leader)
-    ahead = np.asarray(matrix)[standing.leader][others] - 0.5
-    beats = standing.evidence.beats[standing.leader][others]
-    return Found(standing.verdict, is_false(standing.verdict, ahead, beats), duels)
+    there = np.flatnonzero(standing.present)
+    best, mu = int(np.flatnonzero(there == standing.leader)[0]), matrix[np.ix_(there, there)]
+    if verdict == "winner":
+        is_false = bool((np.delete(mu[best], best) <= 0.5).any())
+    else:
+        beaten = standing.evidence.beats[standing.leader][there]
+        is_false = _is_false(verdict, mu, best, beaten, MARGIN)
+    return Found(verdict, is_false, duels)
 
 
 class Trial:
@@ -120,7 +111,7 @@ class Trial:
 
     def __init__(self, store: str, name: str, setting: Setting, seed: int) -> None:
         self.clock, self.setting = Own(), setting
-        self.matrix = np.asarray(setting.matrix)
+        self.matrix = setting.matrix
         arms = [f"arm {number}" for number in range(len(self.matrix))]
         said = {"error": ERROR, "clock": self.clock, **setting.said}
         first = Experiment.create(store, name, arms, **said)
@@ -203,7 +194,7 @@ class Trial:
                 self.tell(lines=True, dated=not self.setting.held, seconds=DAY / 2)
                 if self.setting.held:
                     self.client.release_booking()
-            if attack == "operator" and step % MOST == MOST - 1:
+            if attack == "operator" and step % EVERY == EVERY - 1:
                 found = judge(self.client, self.matrix)
                 if found.verdict != "running":
                     return found
