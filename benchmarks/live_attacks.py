@@ -41,8 +41,8 @@ EVEN = np.full((2, 2), 0.5)
 GAP = np.array([[0.5, 0.4], [0.6, 0.5]])
 MARGIN = 0.1
 RATES = (0.3, 0.3)  # of both arms, where one is shown at a time
-GROUP = 10  # visitors an hour
-EVERY = 8  # groups between two acts of the operator
+GROUP, GROUPS = 20, 5  # visitors in two hours, and groups in a day
+EVERY = 4  # groups between two acts of the operator
 
 
 class Found(NamedTuple):
@@ -127,8 +127,8 @@ class Trial:
         return self.clients[self.rng.integers(2)]
 
     def ask(self) -> None:
-        """Let a group of visitors come, within an hour."""
-        self.clock.pass_by(HOUR)
+        """Let a group of visitors come, within two hours."""
+        self.clock.pass_by(2.0 * HOUR)
         asks = [Ask(None, None) for _ in range(GROUP)]
         self.client.submit_all(asks)
         for duel in (ask.outcome() for ask in asks):
@@ -178,9 +178,9 @@ class Trial:
         """Play it to the end; return the first verdict, or the one at the end."""
         attack, step = self.setting.attack, 0
         for step in range(self.setting.n // GROUP):
-            is_night = step % 10 == 9  # a day has ten groups
-            is_out = attack == "outage" and step // 10 % 2 == 1
-            if is_out and step % 10 == 0 and self.setting.held:
+            is_night = step % GROUPS == GROUPS - 1
+            is_out = attack == "outage" and step // GROUPS % 2 == 1
+            if is_out and step % GROUPS == 0 and self.setting.held:
                 self.client.hold_booking()
             self.ask()
             if self.has_ended:
@@ -189,7 +189,7 @@ class Trial:
                 if is_night:
                     self.tell(lines=True)
             elif not is_out:
-                self.tell(lines=attack == "outage")
+                self.tell(lines=False)
             elif is_night:  # what has waited, in the course of half a day
                 self.tell(lines=True, dated=not self.setting.held, seconds=DAY / 2)
                 if self.setting.held:
