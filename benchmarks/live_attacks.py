@@ -35,7 +35,7 @@ from duelay.simulation.result import _is_false
 from live_store import _BEGIN, MEMORY, Clock, Own
 
 HOUR, DAY = 3600.0, 86_400.0
-LAW = delays.parse("never:0.25,(exponential:6h)")
+LAW = delays.parse("never:0.25,(exponential:2h)")
 SLOW = delays.parse("never:0.25,(exponential:1d)")
 EVEN = np.full((2, 2), 0.5)
 GAP = np.array([[0.5, 0.4], [0.6, 0.5]])
@@ -60,6 +60,7 @@ class Setting(NamedTuple):
     n: int = 600  # duels, at the most
     attack: str = ""  # "nightly", "outage" or "operator"
     held: bool = False  # whether booking is held in an outage
+    dated: bool = False  # whether what has waited is told with its times
     said: Any = {}  # arguments of `create`
 
 
@@ -69,8 +70,9 @@ SETTINGS = {
         attack="outage", held=True
     ),
     "told after an outage, sorted by winner, with event times and a `lag`": Setting(
-        attack="outage", said={"lag": "2d"}
+        attack="outage", dated=True, said={"lag": "2d"}
     ),
+    "told after an outage, sorted by winner, without these (not allowed)": Setting(attack="outage"),
     "four equal arms, retired and added by an operator": Setting(
         np.full((4, 4), 0.5), attack="operator"
     ),
@@ -147,14 +149,15 @@ class Trial:
         self.waiting = [answer for answer in self.waiting if answer[1] > now]
         return found
 
-    def tell(self, *, lines: bool, dated: bool = False, seconds: float = 0.0) -> None:
-        """Tell what has come: line by line, in the course of so many seconds, or all at once."""
+    def tell(self, *, lines: bool, dated: bool = False, pause: float = 0.0) -> None:
+        """Tell what has come: all at once, or line by line with a pause between two arms."""
         answers = self.due()
         if not lines:
             self.client.tell_all([id for _, _, id in answers])
             return
-        for _, at, id in answers:
-            self.clock.pass_by(max(seconds / len(answers), 1.1))  # there is a look each second
+        for place, (arm, at, id) in enumerate(answers):
+            is_next = place > 0 and answers[place - 1][0] != arm
+            self.clock.pass_by(pause if is_next else 1.1)  # there is a look each second
             self.client.tell(id, at=at if dated else None)
 
     def operate(self) -> None:
@@ -187,11 +190,11 @@ class Trial:
                 break
             if attack == "nightly":
                 if is_night:
-                    self.tell(lines=True)
+                    self.tell(lines=True, pause=60.0)
             elif not is_out:
                 self.tell(lines=False)
-            elif is_night:  # what has waited, in the course of half a day
-                self.tell(lines=True, dated=not self.setting.held, seconds=DAY / 2)
+            elif is_night:  # what has waited, one arm's answers half a day after the other's
+                self.tell(lines=True, dated=self.setting.dated, pause=DAY / 2)
                 if self.setting.held:
                     self.client.release_booking()
             if attack == "operator" and step % EVERY == EVERY - 1:
