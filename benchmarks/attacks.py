@@ -180,8 +180,8 @@ def play(
         if not is_out and not attack.nightly:
             tell_due(ledger, queue, t, -1, False, True, lag)
         if attack.pauses and tempts(ledger, queue, t):
-            for _ in range(120):
-                queue.now[0] += 1.0
+            for _ in range(12):  # two minutes
+                queue.now[0] += 10.0
                 tell_due(ledger, queue, t, -1, False, True, lag)
                 settle(ledger, queue, t, lag)
         clock_to(ledger, queue.now[0])
