@@ -27,6 +27,7 @@ from duelay.errors import InvalidValueError
 from duelay.inference.guardrails import arm_shares, difference_interval, rate_interval
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
+from duelay.live.storage.rows import DuelRows, ExperimentRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.validation import check_length, check_word
 from duelay.logs.arm_changes import joined_of
@@ -214,12 +215,12 @@ def read_metrics(connection: Connection, experiment: int) -> Sequence[Any]:
     ).all()
 
 
-def shows_one(head: Mapping[str, Any]) -> bool:
+def shows_one(head: ExperimentRow) -> bool:
     """Whether the first arm of a duel is shown alone."""
     return str(head["display"]) == "one"
 
 
-def baseline_of(head: Mapping[str, Any]) -> int:
+def baseline_of(head: ExperimentRow) -> int:
     """Return the arm that the others are compared with: the fallback, or the first one."""
     return int(head["fallback"] or 0)
 
@@ -263,7 +264,7 @@ class MetricCounts:
             k[base] - self.of_second[:, base],
         )
 
-    def add(self, rows: Sequence[Any], events: Sequence[Any]) -> None:
+    def add(self, rows: DuelRows, events: Sequence[Any]) -> None:
         """Add duels, and the events about them that count; units that repeat a pair do not."""
         pairs = {row["number"]: (row["first"], row["second"]) for row in rows if row["enters"]}
         for pair in pairs.values():
@@ -361,7 +362,7 @@ def read_guardrails(
 
 
 def report_metric(
-    metric: Any, counts: MetricCounts, head: Mapping[str, Any], arms: Sequence[str], joined: Any
+    metric: Any, counts: MetricCounts, head: ExperimentRow, arms: Sequence[str], joined: Any
 ) -> ReportedGuardrail:
     """Return the rates and differences of a metric. An arm that has had an alarm keeps it."""
     base, one, known = baseline_of(head), shows_one(head), json.loads(metric.alarms)

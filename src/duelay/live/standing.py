@@ -553,8 +553,8 @@ def stand(
         is_stopped=state.head["stopped"] is not None,
         budget=settings.budget,
         until=None if settings.until is None else settings.until / MICRO,
-        fallback=_name(state, "fallback"),
-        chosen=_name(state, "chosen"),
+        fallback=_name(state, state.head["fallback"]),
+        chosen=_name(state, state.head["chosen"]),
         is_archived=state.head["archived"] is not None,
         display=settings.display,
         rates=rates,
@@ -572,8 +572,7 @@ def wins_of(state: ExperimentState) -> NDArray[np.float64]:
     return np.asarray(found)
 
 
-def _name(state: ExperimentState, column: str) -> str | None:
-    arm = state.head[column]
+def _name(state: ExperimentState, arm: int | None) -> str | None:
     return None if arm is None else state.arms[arm]
 
 

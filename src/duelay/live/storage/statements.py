@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from duelay.live.storage.rows import ExperimentRow
 from duelay.live.storage.schema import duels, experiments
 
 _FIXED = {"id", "name", "goal", "policy", "feedback", "window", "error", "self_duels", "share",
@@ -70,6 +71,12 @@ def write_duels(*names: str) -> Any:
     """Update columns of duels, each found by `b_id`."""
     values: dict[str, Any] = {name: bindparam(name) for name in names}
     return update(duels).where(duels.c.id == bindparam("b_id")).values(values)
+
+
+def read_heads(connection: Connection) -> Sequence[ExperimentRow]:
+    """Return the rows of all experiments, oldest first."""
+    rows = connection.execute(select(experiments).order_by(experiments.c.id)).mappings().all()
+    return cast(Sequence[ExperimentRow], rows)
 
 
 def find_rows(connection: Connection, query: Any, values: Iterable[Any]) -> Iterator[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -24,6 +23,7 @@ from duelay.live.guardrails import (
 )
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
+from duelay.live.storage.rows import DuelRow, DuelRows
 from duelay.live.storage.schema import MICRO
 from duelay.live.writes.requests import Operation
 from duelay.logs.arm_changes import joined_of
@@ -74,7 +74,7 @@ class TellMetric(Operation):
         connection.execute(insert(events), key | {"at": at, "late": is_late})
         return "late" if is_late else "counted"
 
-    def _known(self, state: ExperimentState, duel: Any) -> int:
+    def _known(self, state: ExperimentState, duel: DuelRow) -> int:
         """Return the time that was told, which must not be before the duel."""
         assert self.at is not None
         is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
@@ -89,7 +89,7 @@ class TellMetric(Operation):
         return self.at
 
 
-def _place(state: ExperimentState, duel: Any, arm: str | None) -> int:
+def _place(state: ExperimentState, duel: DuelRow, arm: str | None) -> int:
     """Return the place of the arm that an event is about: 0 for the first, 1 for the second."""
     first, second = state.arms[duel["first"]], state.arms[duel["second"]]
     if shows_one(state.head) or first == second:
@@ -160,9 +160,7 @@ def last_booked(connection: Connection, experiment: int) -> int | None:
     return min(booked, default=None)
 
 
-def fold_metrics(
-    connection: Connection, experiment: int, rows: Sequence[Mapping[str, Any]]
-) -> None:
+def fold_metrics(connection: Connection, experiment: int, rows: DuelRows) -> None:
     """Keep the sums of duels whose rows are deleted, and delete their events."""
     if not rows:
         return
