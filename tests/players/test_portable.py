@@ -24,7 +24,7 @@ POLICIES = {
 }
 KEPT = (
     "wealth", "best", "kappa", "wins", "n", "lead", "path", "level", "winner_exists",
-    "has_changed", "winner", "n_matured", "n_answered", "n_open",
+    "has_changed", "winner", "n_booked", "n_answered", "n_open",
 )  # fmt: skip
 STEPS = st.lists(
     st.one_of(

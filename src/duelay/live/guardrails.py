@@ -13,7 +13,7 @@ import io
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from sqlalchemy import Connection, insert, select
 
 from duelay._core import checks
 from duelay._core.duration import Duration, in_brief
-from duelay._core.escaping import in_cell
+from duelay._core.escapes import in_cell
 from duelay.errors import InvalidValueError
 from duelay.inference.guardrails import arm_shares, difference_interval, rate_interval
 from duelay.live.state import ExperimentState
@@ -109,14 +109,6 @@ class ReportedGuardrail:
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> ReportedGuardrail:
-        """Return the guard-rail that a service has sent; later fields are left out."""
-        names = [field.name for field in fields(ReportedMetricArm)]
-        arms = [ReportedMetricArm(**{name: arm[name] for name in names}) for arm in found["arms"]]
-        said = {field.name: found[field.name] for field in fields(cls)}
-        return cls(**(said | {"arms": arms}))
 
 
 def _in_points(arm: ReportedMetricArm) -> str:

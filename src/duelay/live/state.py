@@ -36,9 +36,10 @@ _OF_EPROCESS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen", "
 _OF_TIES = ("tie_near", "tie_far")  # the last axis of `tie_wealth`
 _AT_LOOKS = ("log_evidence", "best", "seen", "log_bar", "best_bar")  # what a look may change
 _OF_LEDGER = ("plays", "conversions")
-_SCALARS = (  # fields of `EProcess`, and columns of `experiments`
-    "kappa", "refit", "n_matured", "n_answered", "n_heard", "delays", "declared", "stride",
-)  # fmt: skip
+_SCALARS = {  # columns of `experiments`, and the fields of `EProcess` that they keep
+    name: name
+    for name in ("kappa", "refit", "n_answered", "n_heard", "delays", "declared", "stride")
+} | {"n_matured": "n_booked"}
 
 
 class PairCounts(NamedTuple):
@@ -134,7 +135,7 @@ class ExperimentState:
             return VERDICTS[int(self.eprocess.verdict[0])]
         return "running" if self.head["stopped"] is None else "undecided"
 
-    def settled_arm(self, moment: int) -> int | None:
+    def arm_shown_alone(self, moment: int) -> int | None:
         """Return the arm that an ask gets alone; None if it gets a duel, or an error in a pause."""
         head = self.head
         if head["status"] == "finished":
@@ -182,8 +183,8 @@ class ExperimentState:
     def _take_head(self, head: ExperimentRow) -> None:
         self.head, self.version = cast(ExperimentRow, dict(head)), head["version"]
         self.time_buckets = TimeBuckets(head["created"], head["width"])
-        for name in _SCALARS:
-            getattr(self.eprocess, name)[0] = head[name]  # type: ignore[literal-required]
+        for name, field in _SCALARS.items():
+            getattr(self.eprocess, field)[0] = head[name]  # type: ignore[literal-required]
         self.eprocess.winner[0] = NOBODY if head["winner"] is None else head["winner"]
         self.eprocess.verdict[0] = head["verdict"]
 
@@ -296,8 +297,8 @@ class ExperimentState:
             statements.upsert(connection, schema.pairs, self._rows())
             self.dirty = set()
         self.time_buckets.save(connection, self.settings.id)
-        for name in _SCALARS:
-            value = getattr(self.eprocess, name)[0].item()
+        for name, field in _SCALARS.items():
+            value = getattr(self.eprocess, field)[0].item()
             self.head[name] = value  # type: ignore[literal-required]
         self._write_path(connection, moment)
         head: dict[str, Any] = {**self.head}

@@ -49,7 +49,7 @@ def assign_duels(
         if again is not None:
             ask.result = _shown(state, again)
             continue
-        arm = state.settled_arm(moment)
+        arm = state.arm_shown_alone(moment)
         if arm is not None and (is_spent(state.head, moment) or not goes_on()):
             ask.result = show_arm(state, arm)
             continue
@@ -122,7 +122,7 @@ def _is_open(state: ExperimentState, row: DuelRow, moment: int) -> bool:
     window, is_there = state.settings.window_in_micro, bool(state.present[row["first"]])
     if state.settings.shows_one and state.verdict == "winner":
         return False
-    if state.settings.shows_one and state.settled_arm(moment) is None:
+    if state.settings.shows_one and state.arm_shown_alone(moment) is None:
         return is_there
     is_there = is_there and bool(state.present[row["second"]])
     is_silent = row["told"] is None and (window is None or moment - row["asked"] <= window)

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from duelay._core.arrays import Booleans, Floats, Integers
 from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.ledger.evidence.eprocess import EProcess
-from duelay.ledger.evidence.stored_duels import book_rows, count_news, wait
+from duelay.ledger.evidence.stored_duels import book_rows, count_news, wait_now
 from duelay.live.state import (
     ExperimentState,
     Settings,
@@ -38,7 +38,7 @@ Pointer = Literal["matured", "closed"]  # a column with the number of the last d
 Test = Callable[[DuelRow], bool]
 
 
-def settle_and_look(
+def settle(
     connection: Connection,
     state: ExperimentState,
     ages: DelayHistogram,
@@ -61,9 +61,7 @@ def settle_and_look(
 def read_settled(connection: Connection, head: ExperimentRow, moment: int) -> ExperimentState:
     """Return the state as it would be once settled at a moment; nothing is written."""
     state = ExperimentState.load(connection, head)
-    settle_and_look(
-        connection, state, DelayHistogram(state.settings.window), moment, is_written=False
-    )
+    settle(connection, state, DelayHistogram(state.settings.window), moment, is_written=False)
     state.head["moment"] = moment
     return state
 
@@ -90,9 +88,9 @@ def is_due(connection: Connection, head: ExperimentRow, moment: int) -> bool:
     settings = read_settings(head)
     eprocess = start_evidence(settings, 2)
     eprocess.n_heard[0], eprocess.delays[0] = head["n_heard"], head["delays"]
-    tests: dict[Pointer, Test] = {"closed": _closes(settings, moment)}
+    tests: dict[Pointer, Test] = {"closed": _closing_test(settings, moment)}
     if head["held"] is None:
-        tests["matured"] = _matures(settings, eprocess, moment)
+        tests["matured"] = _booking_test(settings, eprocess, moment)
     return any(
         test(row)
         for pointer, test in tests.items()
@@ -100,9 +98,9 @@ def is_due(connection: Connection, head: ExperimentRow, moment: int) -> bool:
     )
 
 
-def _matures(settings: Settings, eprocess: EProcess, moment: int) -> Test:
+def _booking_test(settings: Settings, eprocess: EProcess, moment: int) -> Test:
     """Return a test whether a duel is to be booked, once all before it are."""
-    usual = wait(eprocess) * MICRO  # what a duel without a stake waits for
+    usual = wait_now(eprocess) * MICRO  # what a duel without a stake waits for
 
     def test(row: DuelRow) -> bool:
         own = usual if row["stake"] is None else row["wait"]
@@ -111,7 +109,7 @@ def _matures(settings: Settings, eprocess: EProcess, moment: int) -> Test:
     return test
 
 
-def _closes(settings: Settings, moment: int) -> Test:
+def _closing_test(settings: Settings, moment: int) -> Test:
     """Return a test whether the window of a duel has passed."""
     window = settings.window_in_micro
     return lambda row: window is not None and moment - row["asked"] > window
@@ -126,7 +124,7 @@ def _book_due(
     connection: Connection, state: ExperimentState, moment: int, *, is_written: bool
 ) -> None:
     """Book the duels that have reached age W_s, in the order in which they were asked."""
-    test = _matures(state.settings, state.eprocess, moment)
+    test = _booking_test(state.settings, state.eprocess, moment)
     for rows in _next_rows(connection, state, "matured", test):
         due = [row for row in rows if is_evidence(row)]
         book_duels(state.eprocess, due)
@@ -141,7 +139,7 @@ def _close_due(
     connection: Connection, state: ExperimentState, ages: DelayHistogram, moment: int
 ) -> None:
     """Close the duels whose window has passed."""
-    for rows in _next_rows(connection, state, "closed", _closes(state.settings, moment)):
+    for rows in _next_rows(connection, state, "closed", _closing_test(state.settings, moment)):
         for row in rows:
             ages.close(state, row)
 

@@ -37,7 +37,7 @@ from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
 from duelay.live.writes.metrics import book_metrics
 from duelay.live.writes.requests import Ask, Operation, Settle, Tell
-from duelay.live.writes.settlement import settle_and_look
+from duelay.live.writes.settlement import settle
 from duelay.live.writes.tell import record_answers
 from duelay.policies.policy import Policy
 
@@ -97,10 +97,6 @@ class Writer(Committer):
                 f"the experiment {self.name!r} has been deleted from {self.store.name}"
             )
         return cast(ExperimentRow, row)
-
-    def read_state(self, connection: Connection) -> ExperimentState:
-        """Return the state as the store has it, for a caller that only reads."""
-        return ExperimentState.load(connection, self.read_head(connection))
 
     def read_time(self, connection: Connection, head: ExperimentRow) -> int:
         """Return the time for a caller that only reads, in microseconds; none before the latest."""
@@ -170,7 +166,7 @@ class Writer(Committer):
                     self._operate(request, connection, state, moment)
             is_wanted = self.has_shown_winner or any(isinstance(each, Settle) for each in group)
             if is_wanted or moment - head["settled"] >= self._fresh:
-                settle_and_look(connection, state, ages, moment)
+                settle(connection, state, ages, moment)
                 book_metrics(connection, state, moment)
                 compact_due(connection, state, moment)
                 state.merge_time_buckets(connection)
@@ -199,7 +195,7 @@ class Writer(Committer):
         is_retry: bool,
     ) -> None:
         if state.head["status"] != "running":
-            arm = state.settled_arm(moment)
+            arm = state.arm_shown_alone(moment)
             for ask in asks:
                 if arm is not None:
                     ask.result = show_arm(state, arm)
