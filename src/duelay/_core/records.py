@@ -7,19 +7,19 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 R = TypeVar("R")
 
 
 def read_record(kind: type[R], found: Mapping[str, Any]) -> R:
     """Return a record, and the records within it; fields of later versions are left out."""
-    readers = _readers(kind)
+    readers = _readers(cast(Any, kind))
     return kind(**{name: read(found[name]) for name, read in readers.items() if name in found})
 
 
 @functools.cache
-def _readers(kind: type) -> dict[str, Callable[[Any], Any]]:
+def _readers(kind: Any) -> dict[str, Callable[[Any], Any]]:
     """Return what reads each field."""
     return {name: _reader(hint) or _as_it_is for name, hint in typing.get_type_hints(kind).items()}
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core import checks, forks, timestamps
-from duelay._core.duration import Duration
 from duelay._core.feedback import OUTCOMES, check_correction, check_display, check_feedback
 from duelay._version import __version__
 from duelay.delays.curve import Curve
@@ -110,6 +109,7 @@ class Player:
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)
         self._clock = None if clock is None else Clock()
+        self._window = in_ticks(policy.window) if clock is None else in_time(policy)
         self._ledger, self._rule = self._open(self.n_arms)
         self._arm_set = ArmSet(self.arms)
         self._duels = DuelRecords(self.n_arms, by_clock=clock is not None)
@@ -549,11 +549,6 @@ class Player:
         if at is None:
             return now
         return min(max(timestamps.seconds("at", at), self._duels.asked_at(number)), now)
-
-    @property
-    def _window(self) -> Duration | int | None:
-        """The window, in time or in ticks as the player goes."""
-        return in_ticks(self.policy.window) if self._clock is None else in_time(self.policy)
 
     def _pending(self) -> NDArray[np.int64] | None:
         """Count the silent duels whose window is still open at the next tick."""

@@ -26,7 +26,7 @@ def next_stake(eprocess: Any) -> float:
 
 @kernel
 def bet(eprocess: Any, i: int, j: int, won: Floats, lost: Floats, sign: float) -> None:
-    """Settle a bet that i has won over j; `sign` is 1, or -1 to take a bet back."""
+    """Add a bet that i has won over j; `sign` is 1, or -1 to take a bet back."""
     for place in range(eprocess.gaps.size):
         eprocess.wealth[i, j, place] += sign * won[place]
         eprocess.wealth[j, i, place] += sign * lost[place]

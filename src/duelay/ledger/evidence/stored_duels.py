@@ -125,5 +125,5 @@ def doubt_anew(eprocess: Any) -> None:
 @border
 @entry
 def wait_now(eprocess: Any) -> float:
-    """W, in seconds: how long a bettor waits for an answer before silence settles a duel."""
+    """W, in seconds: how long a bettor waits for an answer before a silence is booked."""
     return float(next_wait(eprocess))

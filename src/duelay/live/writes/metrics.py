@@ -8,9 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from duelay._core import checks
-from duelay._core.duration import in_brief
 from duelay.errors import InvalidValueError, UnknownDuelError
-from duelay.live.clock import GIVEN, MAX_DIFFERENCE, meaning_of_at
 from duelay.live.events import note
 from duelay.live.guardrails import (
     MetricCounts,
@@ -24,8 +22,8 @@ from duelay.live.guardrails import (
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
 from duelay.live.storage.rows import DuelRow, DuelRows
-from duelay.live.storage.schema import MICRO
 from duelay.live.writes.requests import Operation
+from duelay.live.writes.tell import time_of_answer
 from duelay.logs.arm_changes import joined_of
 
 _MAX_READS = 10  # of 10,000 duels, in one transaction
@@ -54,9 +52,7 @@ class TellMetric(Operation):
                 argument="metric",
             )
         place = _place(state, duel, self.arm)
-        at = (
-            moment if self.at is None else min(max(self._known(state, duel), duel["asked"]), moment)
-        )
+        at = time_of_answer(state, duel, self.at, moment)
         key = {"experiment": experiment, "metric": metric.number, "number": duel["number"],
                "place": place}  # fmt: skip
         told = connection.execute(
@@ -73,20 +69,6 @@ class TellMetric(Operation):
         self.tried.append(at)
         connection.execute(insert(events), key | {"at": at, "late": is_late})
         return "late" if is_late else "counted"
-
-    def _known(self, state: ExperimentState, duel: DuelRow) -> int:
-        """Return the time that was told, which must not be before the duel."""
-        assert self.at is not None
-        is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
-        most = round(MAX_DIFFERENCE * MICRO) if is_other else MICRO
-        if self.at < duel["asked"] - most:
-            early = in_brief((duel["asked"] - self.at) / MICRO)
-            raise InvalidValueError(
-                f"at must not be before the duel was asked, got a time {early} before: it is "
-                + meaning_of_at(state.head["clock"]),
-                argument="at",
-            )
-        return self.at
 
 
 def _place(state: ExperimentState, duel: DuelRow, arm: str | None) -> int:

@@ -44,9 +44,6 @@ def record_answers(
     told: list[DuelRow] = []
     news: list[DuelRow] = []
     late = []
-    # Who tells has a clock of its own, and may differ so much from that of the database.
-    is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
-    most = round(MAX_DIFFERENCE * MICRO) if is_other else _MAX_CLOCK_DIFFERENCE
     for tell in tells:
         row = rows.get(tell.id)
         if row is None or row["experiment"] != experiment:
@@ -54,17 +51,10 @@ def record_answers(
             continue
         try:
             first_won = _outcome(state, row, tell.winner)
+            at = time_of_answer(state, row, tell.at, moment)
         except InvalidValueError as error:
             tell.error = error
             continue
-        if tell.at is not None and tell.at < row["asked"] - most:
-            early = in_brief((row["asked"] - tell.at) / MICRO)
-            tell.error = InvalidValueError(
-                f"at must not be before the duel was asked, got a time {early} before: it is "
-                + meaning_of_at(state.head["clock"])
-            )
-            continue
-        at = moment if tell.at is None else min(max(tell.at, row["asked"]), moment)
         if row["told"] is not None:
             is_own = row["told"] in tell.tried and row["first_won"] == first_won
             tell.result = "counted" if is_own else "repeated"
@@ -96,6 +86,23 @@ def record_answers(
         change_duels(connection, told, columns)
     if late:
         statements.run(connection, statements.write_duels("late"), late)
+
+
+def time_of_answer(state: ExperimentState, row: DuelRow, at: int | None, moment: int) -> int:
+    """Return when an answer or an event of a duel came; refuse a time before the duel."""
+    if at is None:
+        return moment
+    # Who tells has a clock of its own, and may differ so much from that of the database.
+    is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
+    most = round(MAX_DIFFERENCE * MICRO) if is_other else _MAX_CLOCK_DIFFERENCE
+    if at < row["asked"] - most:
+        early = in_brief((row["asked"] - at) / MICRO)
+        raise InvalidValueError(
+            f"at must not be before the duel was asked, got a time {early} before: it is "
+            + meaning_of_at(state.head["clock"]),
+            argument="at",
+        )
+    return min(max(at, row["asked"]), moment)
 
 
 def _is_in_time(state: ExperimentState, row: DuelRow, *, has_time: bool) -> bool:

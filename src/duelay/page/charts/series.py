@@ -248,7 +248,7 @@ class _Cumulated:
         """Return the wins minus losses of each arm over each other arm, and the number of answers.
 
         A silence has the same weight as in the evidence. It counts from about the age at which
-        silence settles a duel.
+        silence is booked.
         """
         eprocess = look.state.eprocess
         given, answers = self.at(self.given, moment), self.at(self.answers, moment)
