@@ -110,9 +110,7 @@ class ExperimentState:
         self.ledger = _start(settings, arms, changes)
         self.counts = _start_counts(len(arms))
         self.dirty: set[tuple[int, int]] = set()  # ordered pairs that are to be written
-        self.time_buckets = TimeBuckets(
-            head["created"], head["width"]
-        )  # counts by time, for the store
+        self.time_buckets = TimeBuckets(head["created"], head["width"])  # for the store
         self._written = 0  # how many moments of the path the store has ...
         self._stride = 0  # ... and their stride
 
@@ -203,9 +201,8 @@ class ExperimentState:
             wealth = np.frombuffer(b"".join(columns["wealth"]), dtype="<f8")
             self.eprocess.wealth[i, j] = wealth.reshape(len(rows), -1)
             touch_all(self.eprocess, i, j)  # the next look takes in what others have written
-        doubt_anew(
-            self.eprocess
-        )  # pairs are chosen, and a leader named, by doubts: also before a look
+        # Pairs are chosen, and a leader is named, by doubts: also before a look.
+        doubt_anew(self.eprocess)
 
     def _read_path(self, connection: Connection) -> None:
         eprocess, paths = self.eprocess, schema.paths

@@ -128,10 +128,8 @@ class Recount:
 
     def _bet(self, row: DuelRow) -> None:
         i, j, by = row["first"], row["second"], row["settled_by"]
-        is_booked, is_vote = (
-            row["number"] <= self.state.head["matured"],
-            self.state.settings.is_vote,
-        )
+        is_vote = self.state.settings.is_vote
+        is_booked = row["number"] <= self.state.head["matured"]
         if by is None:
             self.closed["n_open"][i, j] += 1
             self.closed["n_open"][j, i] += 1

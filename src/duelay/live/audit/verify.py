@@ -228,10 +228,8 @@ def _compare_times(
     width = wide_enough(head["created"], MINUTE, head["moment"])
     if head["width"] != width:
         yield f"a bucket of time has {head['width']} microseconds, and {width} by the latest time"
-    kept, counted = (
-        _by_name(TimeBuckets.read(connection, state.settings.id, head)),
-        _by_name(time_buckets),
-    )
+    kept = _by_name(TimeBuckets.read(connection, state.settings.id, head))
+    counted = _by_name(time_buckets)
     if head["forgotten"]:
         # A bucket may have more than the rows give: the rest is of duels whose rows are folded.
         counted |= {key: n for key, n in kept.items() if n > counted.get(key, 0)}

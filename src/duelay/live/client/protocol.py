@@ -71,10 +71,8 @@ class RemoteStanding:
         self.present = np.array(report.present, dtype=np.bool_)
         estimates = report.estimates
         self.mean = _array(estimates.mean, math.nan)
-        self.lower, self.upper = (
-            _array(estimates.lower, -math.inf),
-            _array(estimates.upper, math.inf),
-        )
+        self.lower = _array(estimates.lower, -math.inf)
+        self.upper = _array(estimates.upper, math.inf)
         self.warnings, self.guardrails = tuple(report.warnings), tuple(report.guardrails)
         self.feedback, self.policy = report.feedback, report.policy
         self.window, self.now = report.window, report.now

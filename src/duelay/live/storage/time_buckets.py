@@ -43,22 +43,17 @@ class TimeBuckets:
     @classmethod
     def read(cls, connection: Connection, experiment: int, head: ExperimentRow) -> TimeBuckets:
         """Return what the store has."""
-        time_buckets, pairs, times = (
-            cls(head["created"], head["width"]),
-            schema.pair_times,
-            schema.times,
-        )
+        found = cls(head["created"], head["width"])
+        pairs, times = schema.pair_times, schema.times
         for row in connection.execute(select(pairs).where(pairs.c.experiment == experiment)):
-            counts = time_buckets._of_pair(
-                row.minute // time_buckets.minutes, row.first, row.second
-            )
+            counts = found._of_pair(row.minute // found.minutes, row.first, row.second)
             for name in PAIR_COUNTS:
                 counts[name] += getattr(row, name)
         for row in connection.execute(select(times).where(times.c.experiment == experiment)):
-            counts = time_buckets._of_time(row.minute // time_buckets.minutes, row.arm)
+            counts = found._of_time(row.minute // found.minutes, row.arm)
             for name in TIME_COUNTS:
                 counts[name] += getattr(row, name)
-        return time_buckets
+        return found
 
     @property
     def minutes(self) -> int:
