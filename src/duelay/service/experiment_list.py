@@ -112,7 +112,7 @@ def read_summaries(store: Store, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _verdict_of(row: Any) -> str:
-    if row.winner is not None:
+    if row.winner is not None and row.verdict in range(len(VERDICTS)):  # else it is damaged
         return VERDICTS[row.verdict]
     return "running" if row.stopped is None else "undecided"
 
