@@ -486,3 +486,17 @@ def test_events_are_sent_at_once_when_a_clock_that_was_ahead_is_set_right(
     world.now -= ahead
     one_round(watch(local))
     assert [each["event"] for each in receiver.bodies] == ["paused", "paused"]
+
+
+def test_the_id_of_a_deleted_event_is_not_used_again(local):
+    """Receivers drop what they have seen, by its id."""
+
+    def newest():
+        with Experiment.create(local, "x", ["a", "b"]) as experiment:
+            experiment.pause()
+            with experiment.store.reading() as connection:
+                (event,) = read_events(connection, experiment.id)
+            experiment.delete()
+        return event["id"]
+
+    assert newest() < newest()

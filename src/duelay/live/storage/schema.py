@@ -293,6 +293,7 @@ events = Table(  # what webhooks tell
     Column("about", Text, nullable=False),  # the arm, the name of the test, or how long
     Column("words", Text, nullable=False),
     Index("events_by_experiment", "experiment", "id"),
+    sqlite_autoincrement=True,  # receivers know an event by its id: none is used again
 )
 
 webhooks = Table(
