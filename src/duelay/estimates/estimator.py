@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from duelay._core import checks
 from duelay.assumptions import TESTS, independence, order_balance, share_by_pair
 from duelay.assumptions.finding import Finding
-from duelay.assumptions.order import is_even, position_effect
+from duelay.assumptions.order import is_even
 from duelay.delays.delay import Delay, check_delay
 from duelay.delays.fitting import DelayEstimate
 from duelay.delays.joint_estimation import Joint
@@ -237,7 +237,6 @@ def _test_assumptions(log: _Log, one_per_unit: History) -> tuple[Finding, ...]:
     tests = [
         test for test in TESTS
         if not (test is order_balance and is_uneven and history.order is None)
-        and not (test is position_effect and history.display == "one")
     ]  # fmt: skip
     found = []
     for test in tests:
