@@ -311,6 +311,13 @@ def test_a_headline_does_not_doubt_what_its_intervals_say():
     assert "not sure" not in found.headline
 
 
+def test_an_order_that_only_seems_even_is_called_measured():
+    h = made_logs.make("clean", seed=0, n=1000).history
+    found = duelay.estimate(dataclasses.replace(h, order=None, chosen_by="design"))
+    assert found.order == "coin?" and found.guarantee.kind == "measured"
+    assert "; measured, not proved: it rests on the coin;" in found.how_sure
+
+
 def test_a_doubt_takes_the_promise_back():
     rng = np.random.default_rng(0)
     n = 3000

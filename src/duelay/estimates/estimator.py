@@ -217,7 +217,9 @@ def _by_answers(log: _Log) -> _Estimated:
     guarantee = find_guarantee(None, history.feedback, log.order, past)
     if history.order is None and log.order is not None:
         # Bets are made duel by duel: an order that is even only at the end is not fair on the way.
-        guarantee = Guarantee("measured", guarantee.words + _SEEMS, has_evidence=False)
+        rests_on = "measured, not proved: it rests on " * (guarantee.kind == "proved")
+        words = rests_on + guarantee.words + _SEEMS
+        guarantee = Guarantee("measured", words, has_evidence=False)
     return _Estimated(of_coin(log.counts, log.error, log.naive), guarantee)
 
 
