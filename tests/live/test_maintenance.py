@@ -29,6 +29,7 @@ from duelay.live.storage.store import VERSIONS, _head
 from duelay.live.writes import compaction
 from duelay.live.writes.requests import Operation
 from live.hours import Hours, book_of, browser, settle, to_schema_four
+from servers import need
 
 TIED = np.full((3, 3), 0.5)
 FIRST = Path(__file__).parent / "stores" / "first.sql"
@@ -225,6 +226,8 @@ def test_an_experiment_forgets_by_itself(store):
 
 
 def test_a_backup_is_whole_while_others_write(store, tmp_path):
+    if store.startswith("postgresql"):
+        need("pg_dump")
     experiment = Experiment.create(store, "x", ["a", "b"])
     stop = threading.Event()
 

@@ -66,7 +66,7 @@ class Evidence(NamedTuple):
     winner_exists : bool
         Whether the policy takes the existence of a Condorcet winner for granted.
     margin : float or None
-        Epsilon, the largest difference that does not matter.
+        Epsilon, the smallest difference from 1/2 that matters.
     """
 
     winner: int | None

@@ -137,9 +137,10 @@ class Experiment:
             How long after an answer came it may be told, such as ``"1d"`` for answers that come as
             a file every night. Each duel enters the evidence so much later.
         margin : float or str, optional
-            The largest difference that does not matter, in points of preference: 0.05 for 45 to
-            55 %. With ``display="one"`` also a lift, such as ``"5%"`` for rates of 10 and 10.5 %.
-            The experiment then also ends when nothing differs by more.
+            The smallest difference that matters, in points of preference: with 0.05, two arms are
+            equivalent if each wins more than 45 and less than 55 % of their duels. With
+            ``display="one"`` also a lift, such as ``"5%"`` for rates of 10 and 10.5 %. The
+            experiment then also ends when no difference matters.
         end : str, optional
             With a margin, what ends it if no arm wins: ``"equivalent"`` (the default) or
             ``"good_enough"``, as for `duelay.Decide`.

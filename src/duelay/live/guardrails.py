@@ -145,9 +145,11 @@ def _check_one(name: Any, said: Any, window: Duration | None) -> DeclaredGuardra
             f"guardrails of {name!r} may have bound and within, got {sorted(unknown)[0]!r}",
             argument="guardrails",
         )
-    if check_word("metric", name) is None or "/" in name:
+    if check_word("metric", name) is None or "/" in name or name in (".", ".."):
         raise InvalidValueError(
-            f"metric must be the name of an event, without a slash, got {name!r}", argument="metric"
+            f"metric must be the name of an event, as a part of an address, so without a slash and "
+            f"neither . nor .., got {name!r}",
+            argument="metric",
         )
     bound, within = told.get("bound"), told.get("within")
     if bound is not None:

@@ -141,6 +141,8 @@ class Upkeep:
                 self._open.pop(name, None)
             except (ValueError, StoreError) as error:
                 troubles[name] = str(error)
+            except Exception as error:  # one experiment must not stop the others
+                troubles[name] = f"it cannot be settled ({type(error).__name__}: {error})"
         return troubles
 
 
