@@ -1,13 +1,14 @@
 """One arm at a time, against the tests that are in use: ``python -m benchmarks abtest``.
 
 Writes three tables of docs/howto/ab-test.md. `abtest-visitors` has the mean number of visitors
-until a winner is declared, 1200 runs each (late: 400), as a multiple of a fixed-sample two-proportion test (5 %,
-80 % power): of `Decide(display="one")`, which is told the planned lift or not, and of the mixture
-sequential probability ratio test whose mixing variance is the square of the planned difference.
-`abtest-arms` has the same of several arms, 200 runs each, where the fixed sample has a group for
-each arm and compares the best one with each of the others (Bonferroni). `abtest-false` has the
-share of A/A tests with a false winner, 800 runs each, by `Decide`, by the mixture test, and by the
-Bayesian rule that stops on the day on which the chance to beat is at least 95 %.
+until a winner is declared, 1200 runs each (400 where conversions are late), as a multiple of a
+fixed-sample two-proportion test (5 %, 80 % power): of `Decide(display="one")`, which is told the
+planned lift or not, and of the mixture sequential probability ratio test whose mixing variance is
+the square of the planned difference. `abtest-arms` has the same of several arms, 200 runs each,
+where the fixed sample has a group for each arm and compares the best one with each of the others
+(Bonferroni). `abtest-false` has the share of A/A tests with a false winner, 800 runs each, by
+`Decide`, by the mixture test, and by the Bayesian rule that stops on the day on which the chance to
+beat is at least 95 %.
 
 A tick is a visitor, and a day has a thousand of them.
 """
