@@ -171,7 +171,7 @@ def test_bets_of_an_experiment_with_a_margin_are_those_of_its_policy_and_are_ver
     experiment = make(store, hours, margin="50%", forget_after="3h")
     epsilon = margin_of_lift(0.5)
     assert experiment.policy.planned == epsilon and "planned=" in str(experiment.policy)
-    browser(experiment, hours, 400, CHANCES, mean=600.0)
+    browser(experiment, hours, 400, CHANCES, every=60.0)
     eprocess = Experiment.open(store, "x", clock=hours).standing().eprocess
     policy = duelay.Decide(margin=epsilon, display="one", window="2h", self_duels=False)
     assert np.array_equal(eprocess.gaps, policy.ledger(3, by_clock=True).assumed.gaps)
@@ -187,7 +187,7 @@ def test_an_experiment_of_before_keeps_its_bets(store, hours):
     with experiment.store.writing() as connection:
         connection.execute(schema.experiments.update().values(policy=was))
     experiment = Experiment.open(store, "x", clock=hours)
-    browser(experiment, hours, 400, CHANCES, mean=600.0)
+    browser(experiment, hours, 400, CHANCES, every=60.0)
     eprocess = experiment.standing().eprocess
     assert np.array_equal(eprocess.gaps, GAPS) and eprocess.wealth.any()
     assert np.array_equal(eprocess.log_weight, np.log(evidence_weights(shows_one=True)))
