@@ -341,6 +341,7 @@ def test_a_store_of_the_schema_before_migrates(store, hours):
         ({"refund": {"within": "2d"}}, "within"),
         ({"": 0.1}, "metric"),
         ({"a/b": 0.1}, "metric"),
+        ({"..": 0.1}, "metric"),
         ({str(n): 0.1 for n in range(51)}, "guardrails"),
     ],
 )

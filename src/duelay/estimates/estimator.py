@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from duelay._core import checks
 from duelay.assumptions import TESTS, independence, order_balance, share_by_pair
 from duelay.assumptions.finding import Finding
-from duelay.assumptions.order import is_even, position_effect
+from duelay.assumptions.order import is_even
 from duelay.delays.delay import Delay, check_delay
-from duelay.delays.fitting import DelayEstimate
+from duelay.delays.fitted_laws import DelayEstimate
 from duelay.delays.joint_estimation import Joint
 from duelay.delays.ticks_or_clock import is_in_time
 from duelay.errors import InvalidValueError
@@ -217,7 +217,9 @@ def _by_answers(log: _Log) -> _Estimated:
     guarantee = find_guarantee(None, history.feedback, log.order, past)
     if history.order is None and log.order is not None:
         # Bets are made duel by duel: an order that is even only at the end is not fair on the way.
-        guarantee = Guarantee("measured", guarantee.words + _SEEMS, has_evidence=False)
+        rests_on = "measured, not proved: it rests on " * (guarantee.kind == "proved")
+        words = rests_on + guarantee.words + _SEEMS
+        guarantee = Guarantee("measured", words, has_evidence=False)
     return _Estimated(of_coin(log.counts, log.error, log.naive), guarantee)
 
 
@@ -237,7 +239,6 @@ def _test_assumptions(log: _Log, one_per_unit: History) -> tuple[Finding, ...]:
     tests = [
         test for test in TESTS
         if not (test is order_balance and is_uneven and history.order is None)
-        and not (test is position_effect and history.display == "one")
     ]  # fmt: skip
     found = []
     for test in tests:

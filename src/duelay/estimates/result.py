@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from duelay import text
 from duelay.assumptions.finding import Finding
 from duelay.delays import Delay, Law
-from duelay.delays.fitting import DelayEstimate
+from duelay.delays.fitted_laws import DelayEstimate
 from duelay.estimates.data_warnings import find_data_warnings
 from duelay.estimates.delays import describe_delays
 from duelay.estimates.preferences import Counts, Position, Preferences
@@ -127,9 +127,13 @@ class Estimate:
             return self.arms.index(self.history.declared.arm)
         if self.evidence is not None:
             return self.evidence.winner
-        others = self.history.present & (np.arange(len(self.arms)) != self._first)
-        is_clear = bool((self.lower[self._first][others] > 0.5).all())
-        return self._first if is_clear and self.guarantee.holds else None
+        is_clear = self.guarantee.holds and self._is_ahead_of_all(self._first)
+        return self._first if is_clear else None
+
+    def _is_ahead_of_all(self, arm: int) -> bool:
+        """Whether the intervals of an arm over all others are above 1/2."""
+        others = self.history.present & (np.arange(len(self.arms)) != arm)
+        return bool((self.lower[arm][others] > 0.5).all())
 
     @functools.cached_property
     def _first(self) -> int:
@@ -234,7 +238,13 @@ class Estimate:
             rivals = [rival for rival in rivals if rival != name]
             some = ", ".join(rivals[:3]) + (f" and {len(rivals) - 3} more" * (len(rivals) > 3))
             open_ = f": {some} may still be as good" if rivals else ""
-            words = f"{name} leads, not sure at {100 * (1 - self.error):g} %{open_}"
+            sure = f"{100 * (1 - self.error):g} %"
+            words = f"{name} leads, not sure at {sure}{open_}"
+            if self.guarantee.holds and self._is_ahead_of_all(self.leader):
+                words = (
+                    f"{name} leads, and all its intervals are above 1/2 ({often}); the evidence "
+                    "does not yet declare it"
+                )
         if self.doubts:
             words += f"; but doubtful: {', '.join(doubt.name for doubt in self.doubts)}"
         return words
@@ -260,7 +270,7 @@ class Estimate:
             found.append(f"retired, and left out of the ranking: {', '.join(self.retired)}")
         return tuple(found)
 
-    @property
+    @functools.cached_property
     def notes(self) -> tuple[str, ...]:
         """Warnings about the log, in sentences; empty if there are none."""
         return find_data_warnings(self.history)

@@ -158,12 +158,12 @@ class ExperimentClock:
 
     def __call__(self) -> float:
         """Return the time by the clock of this process."""
-        return self._to_experiment(self._own())
+        return self.to_experiment(self._own())
 
     def latest(self) -> float:
         """Return the latest time that a caller may name: the machine may have been set ahead."""
         is_steady = isinstance(self._own, SteadyClock)
-        return max(self(), self._to_experiment(wall())) if is_steady else self()
+        return max(self(), self.to_experiment(wall())) if is_steady else self()
 
     def shown(self, moment: float, shared: float | None) -> float:
         """Return the time for somebody who reads; `shared` is the time of the database.
@@ -173,7 +173,7 @@ class ExperimentClock:
         if self._is_missing:
             return moment
         is_theirs = self._has_shared and shared is not None
-        return max(moment, self._to_experiment(shared) if is_theirs else self())  # type: ignore[arg-type]
+        return max(moment, self.to_experiment(shared) if is_theirs else self())  # type: ignore[arg-type]
 
     def of_creation(self, shared: float | None, begun: float) -> float:
         """Return the time at which an experiment is made."""
@@ -196,11 +196,11 @@ class ExperimentClock:
                 "that nothing is written: open it with clock="
             )
         if self._has_shared and shared is not None:
-            return self._to_experiment(_check_shared(shared, begun))
+            return self.to_experiment(_check_shared(shared, begun))
         now = self()
         behind = (moment - now) / self._speed
         if behind > MAX_DIFFERENCE and isinstance(self._own, SteadyClock):
-            now = self._to_experiment(self._own.follow())  # it was behind, and has been set right
+            now = self.to_experiment(self._own.follow())  # it was behind, and has been set right
             behind = (moment - now) / self._speed
         if behind > MAX_DIFFERENCE:
             until = timestamps.iso(moment)
@@ -209,7 +209,8 @@ class ExperimentClock:
                          )  # fmt: skip
         return now
 
-    def _to_experiment(self, time: float) -> float:
+    def to_experiment(self, time: float) -> float:
+        """Return a time of the world by the clock of the experiment."""
         return self.created + self._speed * (time - self.created)
 
 

@@ -13,7 +13,7 @@ import io
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +22,12 @@ from sqlalchemy import Connection, insert, select
 
 from duelay._core import checks
 from duelay._core.duration import Duration, in_brief
-from duelay._core.escaping import in_cell
+from duelay._core.escapes import in_cell
 from duelay.errors import InvalidValueError
 from duelay.inference.guardrails import arm_shares, difference_interval, rate_interval
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
+from duelay.live.storage.rows import DuelRows, ExperimentRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.validation import check_length, check_word
 from duelay.logs.arm_changes import joined_of
@@ -109,14 +110,6 @@ class ReportedGuardrail:
         """Return the fields as JSON has them."""
         return asdict(self)
 
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> ReportedGuardrail:
-        """Return the guard-rail that a service has sent; later fields are left out."""
-        names = [field.name for field in fields(ReportedMetricArm)]
-        arms = [ReportedMetricArm(**{name: arm[name] for name in names}) for arm in found["arms"]]
-        said = {field.name: found[field.name] for field in fields(cls)}
-        return cls(**(said | {"arms": arms}))
-
 
 def _in_points(arm: ReportedMetricArm) -> str:
     if arm.difference is None or arm.difference_lower is None or arm.difference_upper is None:
@@ -152,9 +145,11 @@ def _check_one(name: Any, said: Any, window: Duration | None) -> DeclaredGuardra
             f"guardrails of {name!r} may have bound and within, got {sorted(unknown)[0]!r}",
             argument="guardrails",
         )
-    if check_word("metric", name) is None or "/" in name:
+    if check_word("metric", name) is None or "/" in name or name in (".", ".."):
         raise InvalidValueError(
-            f"metric must be the name of an event, without a slash, got {name!r}", argument="metric"
+            f"metric must be the name of an event, as a part of an address, so without a slash and "
+            f"neither . nor .., got {name!r}",
+            argument="metric",
         )
     bound, within = told.get("bound"), told.get("within")
     if bound is not None:
@@ -214,12 +209,12 @@ def read_metrics(connection: Connection, experiment: int) -> Sequence[Any]:
     ).all()
 
 
-def shows_one(head: Mapping[str, Any]) -> bool:
+def shows_one(head: ExperimentRow) -> bool:
     """Whether the first arm of a duel is shown alone."""
     return str(head["display"]) == "one"
 
 
-def baseline_of(head: Mapping[str, Any]) -> int:
+def baseline_of(head: ExperimentRow) -> int:
     """Return the arm that the others are compared with: the fallback, or the first one."""
     return int(head["fallback"] or 0)
 
@@ -263,7 +258,7 @@ class MetricCounts:
             k[base] - self.of_second[:, base],
         )
 
-    def add(self, rows: Sequence[Any], events: Sequence[Any]) -> None:
+    def add(self, rows: DuelRows, events: Sequence[Any]) -> None:
         """Add duels, and the events about them that count; units that repeat a pair do not."""
         pairs = {row["number"]: (row["first"], row["second"]) for row in rows if row["enters"]}
         for pair in pairs.values():
@@ -361,7 +356,7 @@ def read_guardrails(
 
 
 def report_metric(
-    metric: Any, counts: MetricCounts, head: Mapping[str, Any], arms: Sequence[str], joined: Any
+    metric: Any, counts: MetricCounts, head: ExperimentRow, arms: Sequence[str], joined: Any
 ) -> ReportedGuardrail:
     """Return the rates and differences of a metric. An arm that has had an alarm keeps it."""
     base, one, known = baseline_of(head), shows_one(head), json.loads(metric.alarms)

@@ -12,14 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
-
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.jit.background import COMPILER
 from duelay.errors import InvalidValueError, StoreError, UnknownExperimentError
 from duelay.live.experiment import Experiment
-from duelay.live.storage import schema
+from duelay.live.storage.statements import read_heads
 from duelay.live.storage.store import Store, open_store
 from duelay.live.validation import WINDOW
 from duelay.live.writes.compaction import compact_due
@@ -131,7 +129,7 @@ class Upkeep:
         """Settle each experiment where something is due; return why some could not be, by name."""
         troubles = {}
         with self.store.reading() as connection:
-            heads = connection.execute(select(schema.experiments)).mappings().all()
+            heads = read_heads(connection)
         for gone in self._open.keys() - {head["name"] for head in heads}:
             del self._open[gone]
         for name in (head["name"] for head in heads if not is_at_rest(head)):
@@ -143,6 +141,8 @@ class Upkeep:
                 self._open.pop(name, None)
             except (ValueError, StoreError) as error:
                 troubles[name] = str(error)
+            except Exception as error:  # one experiment must not stop the others
+                troubles[name] = f"it cannot be settled ({type(error).__name__}: {error})"
         return troubles
 
 

@@ -148,6 +148,11 @@ def find_date(given: Any, created: int) -> int | None:
         until = created + round(float(check_length("until", given)) * MICRO)
     else:
         until = round(timestamps.seconds("until", given) * MICRO)
+    if until > timestamps.FURTHEST * MICRO:
+        raise InvalidValueError(
+            f"until must be before {timestamps.iso(timestamps.FURTHEST)}, got {given!r}",
+            argument="until",
+        )
     if until <= created:
         raise InvalidValueError(f"until must be later than now, got {given!r}")
     return until

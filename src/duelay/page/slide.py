@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from duelay._core.escaping import in_html
+from duelay._core.escapes import in_html
 from duelay.live.standing import StandingReport
 from duelay.live.summary import ArmSummary, Summary, percent
 from duelay.page.formats import about, one_in, share, utc

@@ -167,13 +167,15 @@ def plan(
     law = _law(delay, relative)
     visitors = checks.number("visitors_per_day", visitors_per_day, above=0)
     length = checks.duration("horizon", horizon)
-    n = math.ceil(visitors * float(length) / DAY)
-    if n > _MAX_VISITORS:
+    expected = visitors * float(length) / DAY
+    if not 1 <= expected <= _MAX_VISITORS:
+        way = "shorter, or plan with a share of the visitors" if expected > 1 else "longer"
         raise InvalidValueError(
-            f"horizon must have at most {_MAX_VISITORS:,} visitors, got {n:,}: make it shorter, or "
-            f"plan with a share of the visitors",
+            f"horizon must have at least one visitor and at most {_MAX_VISITORS:,}, got "
+            f"{expected:,.10g}: make it {way}",
             argument="horizon",
         )
+    n = math.ceil(expected)
     lift = None if margin is None else checks.share("margin", margin)
     policy = Decide(
         error=checks.number("error", error, above=0, below=1),

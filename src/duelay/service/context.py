@@ -16,6 +16,8 @@ from duelay.service.metrics import Metrics
 from duelay.service.registry import ExperimentRegistry
 from duelay.service.view_cache import Checks, ViewCache
 
+_MAX_BATCHES = 2  # large ones, that are told at one time: other calls wait for few of them
+
 
 @dataclass
 class ServiceContext:
@@ -32,6 +34,7 @@ class ServiceContext:
     sessions: Sessions = field(default_factory=Sessions)
     checks: Checks = field(default_factory=Checks)
     exporting: asyncio.Lock = field(default_factory=asyncio.Lock)  # one file at a time
+    telling: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_BATCHES))
     warm: Any = None  # the task that compiles kernels
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ framework's search for parameters: see `shortcuts`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -25,6 +26,7 @@ from duelay.live.state import ExperimentState, read_arms
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import duels_after
 from duelay.live.validation import LONGEST, check_word
+from duelay.live.writes.group_commit import MAX_GROUP
 from duelay.live.writes.metrics import TellMetric
 from duelay.live.writes.requests import Ask, LiveDuel, Tell
 from duelay.page.incremental import known_alarms
@@ -237,11 +239,13 @@ async def tell_all(name: str, body: models.Answers, context: Here, key: Teller) 
     is "unknown_duel" or "invalid".
     """
     experiment, write_queue = await context.registry.open(name)
-    tells = await context.registry.call(
-        lambda: [_tell_or_error(experiment, each) for each in body.answers]
-    )
-    await write_queue.submit(*(tell for tell in tells if isinstance(tell, Tell)))
-    return await context.registry.call(_tell_results, context, body.answers, tells)
+    is_large = len(body.answers) > MAX_GROUP  # such a batch is written alone, and asks wait for it
+    async with context.telling if is_large else contextlib.nullcontext():
+        tells = await context.registry.call(
+            lambda: [_tell_or_error(experiment, each) for each in body.answers]
+        )
+        await write_queue.submit(*(tell for tell in tells if isinstance(tell, Tell)))
+        return await context.registry.call(_tell_results, context, body.answers, tells)
 
 
 @ROUTES.get("/experiments/{name}/log", response_model=models.Log, responses=_refused(404),

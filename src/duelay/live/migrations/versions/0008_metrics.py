@@ -16,7 +16,12 @@ def _experiment() -> sa.Column[int]:
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Make the tables; ids of events are not used again."""
+    if op.get_bind().dialect.name == "sqlite":
+        with op.batch_alter_table(
+            "events", recreate="always", table_kwargs={"sqlite_autoincrement": True}
+        ):
+            pass
     op.create_table(
         "metrics",
         _experiment(),
