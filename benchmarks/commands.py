@@ -42,7 +42,7 @@ COMMANDS = {
     "abtest": Command(
         ("benchmarks/abtest.py",),
         "visitors and false winners of A/B tests, in howto/ab-test.md",
-        "10 minutes",
+        "15 minutes",
     ),
     "margin": Command(
         ("benchmarks/margin.py",),

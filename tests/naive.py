@@ -456,6 +456,25 @@ def eprocess(
     return np.einsum("g,gij->ij", weights, wealth), wins, n_open
 
 
+def planned_bets(planned):
+    """The gaps and weights for a planned gap, one after another, each up to 0.45."""
+    gaps = [planned * 2**x for x in (-3, -2, -1, -0.5, 0, 0.5, 1, 1.5, 2)]
+    if gaps[-1] < 0.45:
+        step = (0.45 / gaps[-1]) ** (1 / 3)
+        gaps += [gaps[-1] * step, gaps[-1] * step**2, 0.45]
+    gaps = [g for g in gaps if g < 0.45] + [0.45]
+    logs = [math.log(g) for g in gaps]
+    wide = []  # how far it is to the neighbours on either side, halved
+    for place in range(len(logs)):
+        low, high = logs[max(place - 1, 0)], logs[min(place + 1, len(logs) - 1)]
+        wide.append(float(high - low) / (2 if 0 < place < len(logs) - 1 else 1))
+    bump = [min((g / planned) ** 2, (planned / g) ** 1.5) * w
+            for g, w in zip(gaps, wide, strict=True)]  # fmt: skip
+    weights = [0.9 * b / sum(bump) + 0.1 * w / sum(wide)
+               for b, w in zip(bump, wide, strict=True)]  # fmt: skip
+    return np.array(gaps), np.array(weights)
+
+
 def tie_odds(phi, m0, m1):
     """q / p of (converted, silent) x (own arm first, other first), and alpha, by bisection."""
 

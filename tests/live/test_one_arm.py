@@ -1,5 +1,6 @@
 """One arm at a time: an A/B test in a store, from the ask to the rates and the verdict."""
 
+import dataclasses
 import sqlite3
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import pytest
 import duelay
 from duelay.errors import InvalidValueError
 from duelay.inference.alarms import find_all
+from duelay.inference.rates import margin_of_lift
+from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
 from duelay.live import Experiment, Store, verify
 from duelay.live.standing import StandingReport
+from duelay.live.storage import schema
 from live.hours import Hours, browser
 
 ARMS = ["red", "green", "blue"]
@@ -25,8 +29,8 @@ def hours():
 
 
 def make(store, hours, **said):
-    said = {"window": "2h", "display": "one", "clock": hours, **said}
-    return Experiment.create(store, "x", ARMS, **said)
+    said = {"name": "x", "window": "2h", "display": "one", "clock": hours, **said}
+    return Experiment.create(store, arms=ARMS, **said)
 
 
 def test_a_visitor_sees_the_first_arm_until_a_winner_is_declared(store, hours):
@@ -161,6 +165,33 @@ def test_an_experiment_of_before_shows_pairs(tmp_path):
     Store(path).migrate()
     assert Experiment.open(path, "first").standing().display == "pair"
     assert Experiment.open(path, "first").ask().arm is None
+
+
+def test_bets_of_an_experiment_with_a_margin_are_those_of_its_policy_and_are_verified(store, hours):
+    experiment = make(store, hours, margin="50%", forget_after="3h")
+    epsilon = margin_of_lift(0.5)
+    assert experiment.policy.planned == epsilon and "planned=" in str(experiment.policy)
+    browser(experiment, hours, 400, CHANCES, every=60.0)
+    eprocess = Experiment.open(store, "x", clock=hours).standing().eprocess
+    policy = duelay.Decide(margin=epsilon, display="one", window="2h", self_duels=False)
+    assert np.array_equal(eprocess.gaps, policy.ledger(3, by_clock=True).assumed.gaps)
+    assert eprocess.wealth.any() and verify(store) == ()
+    own = make(store, hours, name="own", margin="50%", policy="decide:planned=0.2")
+    assert own.policy.planned == 0.2
+
+
+def test_an_experiment_of_before_keeps_its_bets(store, hours):
+    """Its policy has a margin, and does not say what it is planned for."""
+    experiment = make(store, hours, margin="50%")
+    was = str(dataclasses.replace(experiment.policy, planned=None))
+    with experiment.store.writing() as connection:
+        connection.execute(schema.experiments.update().values(policy=was))
+    experiment = Experiment.open(store, "x", clock=hours)
+    browser(experiment, hours, 400, CHANCES, every=60.0)
+    eprocess = experiment.standing().eprocess
+    assert np.array_equal(eprocess.gaps, GAPS) and eprocess.wealth.any()
+    assert np.array_equal(eprocess.log_weight, np.log(evidence_weights(shows_one=True)))
+    assert verify(store) == ()
 
 
 def test_saving_regret_one_arm_at_a_time_shows_the_better_arm_more(url, hours):

@@ -396,19 +396,17 @@ def read_settings(head: ExperimentRow) -> Settings:
 def start_evidence(settings: Settings, n_arms: int) -> EProcess:
     """Return the evidence before the first duel."""
     window = None if settings.window is None else float(settings.window)
+    policy: Any = None
+    if settings.policy.startswith("decide"):
+        policy = text.parse("policy", settings.policy)
     eprocess = start_eprocess(
-        settings.error, window, n_arms, by_clock=True, first_wait=_first_wait(settings.policy),
+        settings.error, window, n_arms, by_clock=True, first_wait=getattr(policy, "wait", None),
         margin=settings.margin, end=settings.ends or "equivalent",
         shows_one=settings.shows_one,
+        # What is stored: experiments of earlier versions have a margin, and bets of all sizes.
+        planned=getattr(policy, "planned", None),
     )  # fmt: skip
     return eprocess._replace(is_vote=settings.is_vote)
-
-
-def _first_wait(policy: str) -> Any:
-    """Return how long an answer may take before delays are known, where a policy says it."""
-    if not policy.startswith("decide"):
-        return None
-    return getattr(text.parse("policy", policy), "wait", None)
 
 
 def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from duelay.ledger.delay_models.continuous_time import learned_ages
-from duelay.ledger.evidence.eprocess import GAPS
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
@@ -47,7 +46,8 @@ class Recount:
         self.pairs: dict[str, NDArray[Any]] = {
             name: np.zeros((k, k), dtype=np.int64) for name in COUNTS
         } | {name: np.zeros((k, k)) for name in SUMS}
-        self.wealth = np.zeros((k, k, GAPS.size))
+        self.gaps = state.eprocess.gaps
+        self.wealth = np.zeros((k, k, self.gaps.size))
         self.closed: dict[str, NDArray[Any]] = {name: np.zeros((k, k)) for name in CLOSED}
         window = state.settings.window
         self.ages = learned_ages(None if window is None else float(window))
@@ -145,7 +145,7 @@ class Recount:
         for one, other, x in ((i, j, 1.0), (j, i, -1.0)):
             near, far = self._bet_on_tie(row, is_silent=is_silent, is_first=one == i)
             x *= -row["stake"] if is_silent else size
-            self.wealth[one, other] += np.log1p(2.0 * x * GAPS)
+            self.wealth[one, other] += np.log1p(2.0 * x * self.gaps)
             self.pairs["tie_near"][one, other] += near
             self.pairs["tie_far"][one, other] += far
             self.steps.setdefault((one, other), []).append((x, near, far))
@@ -189,16 +189,22 @@ def tie_bets(stake: float, margin: float, h: float) -> tuple[float, ...]:
     return tuple(math.log(one / other) for one, other in zip(q, p, strict=True))
 
 
-def most_evidence(sizes: Sequence[float], log_weight: NDArray[np.float64]) -> float:
+def most_evidence(
+    sizes: Sequence[float], gaps: NDArray[np.float64], log_weight: NDArray[np.float64]
+) -> float:
     """Return the log of the highest evidence that a bettor has had; bets in the order of asking."""
-    return max(0.0, float(_evidence_by_bet(np.array(sizes), log_weight).max()))
+    return max(0.0, float(_evidence_by_bet(np.array(sizes), gaps, log_weight).max()))
 
 
-def most_bar(steps: Sequence[tuple[float, float, float]], log_weight: NDArray[np.float64]) -> float:
+def most_bar(
+    steps: Sequence[tuple[float, float, float]],
+    gaps: NDArray[np.float64],
+    log_weight: NDArray[np.float64],
+) -> float:
     """Return the log of the highest evidence with a margin, Ebar, of a pair; steps as above."""
     sizes, near, far = np.array(steps).T
     parts = [
-        _evidence_by_bet(sizes, log_weight),
+        _evidence_by_bet(sizes, gaps, log_weight),
         np.cumsum(near) - math.log(2),
         np.cumsum(far) - math.log(2),
     ]
@@ -206,10 +212,10 @@ def most_bar(steps: Sequence[tuple[float, float, float]], log_weight: NDArray[np
 
 
 def _evidence_by_bet(
-    sizes: NDArray[np.float64], log_weight: NDArray[np.float64]
+    sizes: NDArray[np.float64], gaps: NDArray[np.float64], log_weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the log evidence after each bet."""
-    wealth = np.cumsum(np.log1p(2.0 * sizes[:, None] * GAPS), axis=0)
+    wealth = np.cumsum(np.log1p(2.0 * sizes[:, None] * gaps), axis=0)
     return np.asarray(np.logaddexp.reduce(log_weight + wealth, axis=1))
 
 

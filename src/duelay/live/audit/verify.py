@@ -147,15 +147,14 @@ def _check_unit(row: DuelRow, had: set[tuple[str, int, int]]) -> Iterator[str]:
 
 def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
     """Say where the highest evidence noted is impossible, or too low for what was declared."""
-    eprocess, weight = state.eprocess, state.eprocess.log_weight
+    eprocess = state.eprocess
+    bets = eprocess.gaps, eprocess.log_weight
     for i, j in zip(*np.nonzero(~np.eye(len(state.arms), dtype=bool)), strict=True):
         best, pair = float(eprocess.best[i, j]), f"{state.arms[i]!r} over {state.arms[j]!r}"
         steps = recount.steps.get((i, j), [(0.0, 0.0, 0.0)])
-        kinds = [(best, eprocess.log_evidence, most_evidence([x for x, *_ in steps], weight))]
+        kinds = [(best, eprocess.log_evidence, most_evidence([x for x, *_ in steps], *bets))]
         if eprocess.margin:
-            kinds.append(
-                (float(eprocess.best_bar[i, j]), eprocess.log_bar, most_bar(steps, weight))
-            )
+            kinds.append((float(eprocess.best_bar[i, j]), eprocess.log_bar, most_bar(steps, *bets)))
         for highest, now, most in kinds:
             if not state.head["forgotten"] and highest > most + _TOLERANCE:
                 ever = f"the most that the evidence of {pair} ever was"
