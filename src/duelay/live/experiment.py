@@ -17,6 +17,7 @@ from duelay._core import checks, timestamps
 from duelay._core.files import write_whole
 from duelay.errors import InvalidValueError
 from duelay.live import catalog
+from duelay.live.arm_cost import ArmCostReport, report_cost
 from duelay.live.arrivals import read_gap
 from duelay.live.changes import make_change
 from duelay.live.clock import meaning_of_at
@@ -651,6 +652,26 @@ class Experiment:
             A new name, or the name of a retired arm.
         """
         self.submit(make_change(add_arms=[name]))
+
+    def cost_of_arm(self, name: str | None = None) -> ArmCostReport:
+        """Return a forecast of what a further arm costs until a verdict; nothing is changed.
+
+        How good a new arm is, is not known. So the forecast draws its strength from what arms
+        usually are like, and the strengths of the others from the answers so far, and compares the
+        duels until a verdict with the arm and without it. The ends of a range hold in four
+        experiments of five, without a guarantee.
+
+        Parameters
+        ----------
+        name : str, optional
+            The name of the arm. A retired arm would come back with its earlier duels.
+
+        Returns
+        -------
+        ArmCostReport
+            `duels`, `days` and `left`, and `words`, a sentence, which `print` shows.
+        """
+        return report_cost(self.standing(), self.policy, name)
 
     def retire_arm(self, name: str) -> None:
         """Stop asking an arm; answers to its open duels still count. At least two arms must remain.

@@ -26,6 +26,7 @@ from duelay.service.errors import UNKNOWN_FIELD
 
 _MAX_SHOWN = 40  # characters of an unknown field
 MOST_ARMS = 1000
+MOST_PLANNED_ARMS = 10
 MOST_DUELS = 100  # that one question may ask for
 MOST_ANSWERS = 10_000
 
@@ -105,6 +106,48 @@ class NewExperiment(_Body):
         description="when it stops: a time, in ISO 8601 or in seconds, or how long from now",
     )  # fmt: skip
     fallback: Word | None = Field(default=None, description="the arm that is shown in a pause")
+
+
+class NewPlan(_Body):
+    """An experiment whose length is to be simulated: with rates, or with preferences."""
+
+    rates: list[float | Length] | None = Field(
+        default=None, min_length=2, max_length=MOST_PLANNED_ARMS, examples=[[0.05, 0.06]],
+        description="the conversion rate of each arm, where one arm is shown at a time",
+    )  # fmt: skip
+    preferences: float | list[list[float]] | None = Field(
+        default=None, examples=[0.05],
+        description="where two arms are shown: a gap, such as 0.05 for 55 : 45, or a matrix",
+    )  # fmt: skip
+    visitors_per_day: float = Field(gt=0, examples=[2000])
+    delay: Annotated[str, StringConstraints(max_length=200)] = Field(
+        default="exponential:1h", examples=["log-normal:6h,1"],
+        description="the law of the time from the visit to the answer",
+    )  # fmt: skip
+    margin: float | Length | None = Field(
+        default=None, examples=["20%"],
+        description="the smallest difference that matters: with rates a lift, with preferences a "
+        "difference from 1/2",
+    )  # fmt: skip
+    end: Literal["good_enough", "equivalent"] = "equivalent"
+    error: float = Field(default=0.05, gt=0, lt=1)
+    horizon: Length = Field(default="8w", description="how long an experiment lasts at most")
+    window: Length | None = "14d"
+    feedback: Literal["conversions", "votes"] = "conversions"
+    add_arm_at: Length | None = Field(
+        default=None, description="when the last arm joins; the notes then say what it costs"
+    )
+    runs: int | None = Field(
+        default=None, ge=1, le=10_000, description="simulated experiments, at most 100"
+    )
+    seed: int = Field(default=0, ge=0, le=2**53)
+
+    @model_validator(mode="after")
+    def _check_size(self) -> NewPlan:
+        matrix = self.preferences
+        if isinstance(matrix, list) and len(matrix) > MOST_PLANNED_ARMS:
+            raise ValueError(f"preferences: at most {MOST_PLANNED_ARMS} arms can be planned here")
+        return self
 
 
 class ExperimentChange(_Body):

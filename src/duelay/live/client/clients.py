@@ -17,6 +17,7 @@ from duelay._core import checks
 from duelay._core.extras import need
 from duelay._core.patience import at_least
 from duelay.errors import InvalidValueError
+from duelay.live.arm_cost import ArmCostReport
 from duelay.live.client.protocol import (
     AGAIN,
     Call,
@@ -137,6 +138,11 @@ class RemoteExperiment(Calls[None]):
         found: RemoteStanding = self._do(self._standing())
         return found
 
+    def cost_of_arm(self, name: str | None = None) -> ArmCostReport:
+        """Return what a further arm costs until a verdict, as `Experiment.cost_of_arm` does."""
+        found: ArmCostReport = self._do(self._cost_of_arm(name))
+        return found
+
     def log(self) -> list[dict[str, Any]]:
         """Return every duel that is kept."""
         return self._read_log().rows
@@ -253,6 +259,11 @@ class AsyncExperiment(Calls[Coroutine[Any, Any, None]]):
     async def standing(self) -> RemoteStanding:
         """Return where it stands."""
         found: RemoteStanding = await self._do(self._standing())
+        return found
+
+    async def cost_of_arm(self, name: str | None = None) -> ArmCostReport:
+        """Return what a further arm costs until a verdict, as `Experiment.cost_of_arm` does."""
+        found: ArmCostReport = await self._do(self._cost_of_arm(name))
         return found
 
     async def log(self) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from duelay.errors import (
 from duelay.inference.leader import rank_arms
 from duelay.inference.rates import Rates, write_rates
 from duelay.inference.standing import make_rows, write_rows
+from duelay.live.arm_cost import ArmCostReport
 from duelay.live.export import ExportedSettings
 from duelay.live.standing import ReportedRates, StandingReport
 from duelay.live.validation import check_word
@@ -246,6 +247,10 @@ class Calls(Generic[Done]):
         return Call(
             "GET", self._path, read=lambda said: RemoteStanding(StandingReport.from_json(said))
         )
+
+    def _cost_of_arm(self, name: str | None) -> Call:
+        query = "" if name is None else f"?arm={quote(name, safe='')}"
+        return Call("GET", f"{self._path}/arm-cost{query}", read=ArmCostReport.from_json)
 
     def _log(self, after: int) -> Call:
         return Call("GET", f"{self._path}/log?after={after}&limit=10000")
