@@ -28,6 +28,7 @@ from duelay.live.export import read_history, write_history
 from duelay.live.guardrails import (
     check_guardrails,
     declare_guardrails,
+    find_new,
     read_guardrails,
     write_events,
 )
@@ -178,7 +179,7 @@ class Experiment:
         guardrails : mapping, optional
             Other events of a duel, which never choose pairs, by their names: the excess of an arm's
             rate over that of the baseline above which an alarm is raised, such as ``{"refund":
-            0.02}``; None, to measure only; or ``{"bound": 0.02, "within": "2d"}``, where an event
+            0.02}``. The baseline is the fallback, or else the first arm, and does not change; None, to measure only; or ``{"bound": 0.02, "within": "2d"}``, where an event
             counts up to this age in place of the window.
         clock : callable or str, optional
             The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
@@ -250,7 +251,8 @@ class Experiment:
                      for number, arm in enumerate(arms)],
                 )  # fmt: skip
                 micro = None if length is None else round(float(length) * MICRO)
-                declare_guardrails(connection, writer.id, metrics, micro)
+                new = find_new(connection, writer.id, metrics, micro)
+                declare_guardrails(connection, new, row["fallback"] or 0)
         except StoreError as error_of_store:
             if isinstance(error_of_store.__cause__, IntegrityError):
                 raise InvalidValueError(
@@ -748,7 +750,7 @@ class Experiment:
         self.submit(make_change(archived=checks.yes_or_no("archived", archived)))
 
     def hold_booking(self) -> None:
-        """Enter no duels into the evidence until `release_booking` is called.
+        """Enter no duels into the evidence or a guard-rail until `release_booking` is called.
 
         Use it when answers cannot be told for a while: hold, tell what has waited in any order, and
         release. Until then an answer without a time of its own counts as if it had come when the

@@ -132,9 +132,14 @@ class Upkeep:
         troubles = {}
         with self.store.reading() as connection:
             heads = connection.execute(select(schema.experiments)).mappings().all()
+            behind = {metric.experiment: metric.booked for metric in connection.execute(
+                select(schema.metrics).order_by(schema.metrics.c.booked.desc()))}  # fmt: skip
         for gone in self._open.keys() - {head["name"] for head in heads}:
             del self._open[gone]
-        for name in (head["name"] for head in heads if not is_at_rest(head)):
+        for head in heads:
+            name = head["name"]
+            if is_at_rest(head) and behind.get(head["id"], head["asked"]) == head["asked"]:
+                continue
             try:
                 if name not in self._open:
                     self._open[name] = Experiment.open(self.store, name, **self._opened)
