@@ -179,8 +179,9 @@ class Experiment:
         guardrails : mapping, optional
             Other events of a duel, which never choose pairs, by their names: the excess of an arm's
             rate over that of the baseline above which an alarm is raised, such as ``{"refund":
-            0.02}``. The baseline is the fallback, or else the first arm, and does not change; None, to measure only; or ``{"bound": 0.02, "within": "2d"}``, where an event
-            counts up to this age in place of the window.
+            0.02}``; None, to measure only; or ``{"bound": 0.02, "within": "2d"}``, where an event
+            counts up to this age in place of the window. The baseline is the fallback, or else the
+            first arm, and does not change.
         clock : callable or str, optional
             The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
             thousand times as fast as the world from now on, in all processes. A function that

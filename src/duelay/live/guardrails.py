@@ -103,7 +103,7 @@ class ReportedGuardrail:
         ]
         bound = "" if self.bound is None else f", at most {100 * self.bound:.3g} points allowed"
         head = f"{self.metric} within {self.within}, compared with {self.baseline}{bound}"
-        columns = ["arm", "duels", "events", "rate", "interval", "difference, points", ""]
+        columns = ["arm", "shown", "events", "rate", "interval", "difference, points", ""]
         return f"{head}\n{table(columns, rows, left=(0, 6))}"
 
     def to_json(self) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class LiveStanding(Standing):
         if self.p_value is not None:
             guess += f" (p = {self.p_value:.2g})"
         waiting = 0 if self.evidence is None else int(self.evidence.n_open.sum()) // 2
-        return guess + (f"; {waiting:,} open duels may still decide" if waiting else "")
+        return guess + (f"; {waiting:,} open {self._unit}s may still decide" if waiting else "")
 
     @property
     def p_value(self) -> float | None:
@@ -267,8 +267,8 @@ class LiveStanding(Standing):
         if n < 10 or n < 0.2 * self.tick:
             return ()
         return (
-            f"{n:,} of {self.tick:,} duels were of a unit that had had the pair before, and do not "
-            "count as evidence: ask more units",
+            f"{n:,} of {self.tick:,} {self._unit}s were of a unit that had had the pair before, "
+            "and do not count as evidence: ask more units",
         )
 
     def __str__(self) -> str:
@@ -284,7 +284,8 @@ class LiveStanding(Standing):
     @property
     def headline(self) -> str:
         """Who leads or has won, and how sure that is, in a sentence."""
-        held = "; booking is held, no duel enters the evidence" if self.booking == "held" else ""
+        held = f"; booking is held, no {self._unit} enters the evidence"
+        held = held if self.booking == "held" else ""
         shown = f" with {self.chosen}, which is shown to everybody" if self.chosen else ""
         status = "" if self.status == "running" else f"; {self.status}{shown}"
         return super().headline + held + status

@@ -441,7 +441,9 @@ def _headline(standing: LiveStanding, state: State) -> str:
         if standing.verdict != "running":
             return "It has ended, but something is off"
         return "Something is off: do not decide yet"
-    return "Too early to say" if state == "too_early" else "No answers yet"
+    if state == "too_early":
+        return "Too early to say"
+    return "No answers yet" if standing.rates is None else "No conversions yet"
 
 
 def _alike(standing: LiveStanding) -> list[str]:
@@ -469,6 +471,9 @@ def _doubt_words(doubts: Sequence[str]) -> list[str]:
 
 def _early_words(standing: LiveStanding) -> str:
     if not standing.is_heard:
+        if standing.rates is not None:
+            has_none = f"None of {_many(standing.tick, 'visitor')} has converted yet."
+            return has_none if standing.tick else "No visitor has come yet."
         has_none = f"No answer has come to {_many(standing.tick, 'duel')}."
         return has_none if standing.tick else "No duel has been asked."
     answers = np.where(standing.candidates & standing.present, count_answers(standing), np.inf)
@@ -569,10 +574,11 @@ def _time_words(standing: LiveStanding, days: list[float] | None) -> str:
         return ""
     if standing.status == "paused":
         return "the experiment is paused"
+    units = "duels" if standing.rates is None else "visitors"
     if days is not None and (left := standing.duels_left) is not None:
-        return time_left(left, standing.seconds_per_duel) or "the open duels may be enough"
+        return time_left(left, standing.seconds_per_duel) or f"the open {units} may be enough"
     if standing.seconds_per_duel is None:
-        return "no duels have been asked lately"
+        return f"no {units} have {'come' if standing.rates is not None else 'been asked'} lately"
     return "too early to say"
 
 

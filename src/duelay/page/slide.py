@@ -48,7 +48,8 @@ def draw_slide(report: StandingReport) -> str:
         y += 34
     parts += _draw_numbers(summary, y + 24)
     parts += _draw_arms(report, max(y + 156, 410.0))
-    said = f"{about(report.duels)} duels · {utc(report.now)}"
+    unit = "visitors" if report.display == "one" else "duels"
+    said = f"{about(report.duels)} {unit} · {utc(report.now)}"
     if report.guarantee.kind != "none":
         said += f" · a declared winner is wrong in at most {one_in(report.error)} experiments"
     parts.append(_text(_LEFT, HEIGHT - 28, said, 18, _SOFT))
