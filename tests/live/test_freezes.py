@@ -3,6 +3,7 @@
 import os
 import signal
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import make_url
@@ -18,6 +19,17 @@ from duelay.live.writes import writer
 def url(postgresql, migrated):
     with postgresql.database(migrated) as found:
         yield found
+
+
+@contextmanager
+def impatient(experiment, patience=1.0):
+    """Let calls wait so many seconds only; before and after, a busy machine has its time."""
+    writer, before = experiment._writer, experiment._writer.patience
+    writer.patience = patience
+    try:
+        yield
+    finally:
+        writer.patience = before
 
 
 @contextmanager
@@ -46,7 +58,7 @@ def server(postgresql):
 
 
 def test_a_call_goes_on_beside_a_connection_that_is_frozen(postgresql, url):
-    experiment = Experiment.create(url, "x", ["a", "b"], patience=10.0)
+    experiment = Experiment.create(url, "x", ["a", "b"], patience=60.0)
     duel = experiment.ask()
     with frozen(backends(postgresql, url)):
         assert experiment.tell(duel) == "counted"
@@ -55,9 +67,9 @@ def test_a_call_goes_on_beside_a_connection_that_is_frozen(postgresql, url):
 
 
 def test_a_call_is_given_up_when_all_of_the_server_is_frozen(postgresql, url):
-    experiment = Experiment.create(url, "x", ["a", "b"], patience=1.0)
-    duel = experiment.ask()
-    with frozen([server(postgresql), *backends(postgresql, url)]):
+    experiment = Experiment.create(url, "x", ["a", "b"])
+    duel, pids = experiment.ask(), [server(postgresql), *backends(postgresql, url)]
+    with impatient(experiment), frozen(pids):
         for call in (experiment.ask, lambda: experiment.tell(duel)):
             with pytest.raises(StoreError, match="call again"):
                 call()
@@ -69,7 +81,7 @@ def test_a_call_is_given_up_when_all_of_the_server_is_frozen(postgresql, url):
 
 
 def test_a_call_is_given_up_when_the_server_freezes_in_its_midst(postgresql, url, monkeypatch):
-    experiment = Experiment.create(url, "x", ["a", "b"], patience=2.0)
+    experiment = Experiment.create(url, "x", ["a", "b"])
     experiment.ask()
     assign, stopped = writer.assign_duels, []
 
@@ -81,8 +93,10 @@ def test_a_call_is_given_up_when_the_server_freezes_in_its_midst(postgresql, url
 
     monkeypatch.setattr(writer, "assign_duels", freeze)
     try:
-        with pytest.raises(StoreError, match="call again"):  # the row is held all the time
-            experiment.ask()
+        with impatient(experiment, 2.0):
+            while not stopped:  # a slow call may be given up before it is frozen
+                with pytest.raises(StoreError, match="call again"):  # the row is held all the time
+                    experiment.ask(key="k")
     finally:
         os.kill(stopped[0], signal.SIGCONT)
     patient = Experiment.open(url, "x")
@@ -93,9 +107,10 @@ def test_a_call_is_given_up_when_the_server_freezes_in_its_midst(postgresql, url
 
 
 def test_a_read_is_given_up_when_all_of_the_server_is_frozen(postgresql, url):
-    experiment = Experiment.create(url, "x", ["a", "b"], patience=1.0)
+    experiment = Experiment.create(url, "x", ["a", "b"])
     experiment.ask()
-    with frozen([server(postgresql), *backends(postgresql, url)]):
+    pids = [server(postgresql), *backends(postgresql, url)]
+    with impatient(experiment), frozen(pids):
         for read in (experiment.standing, experiment.history, lambda: experiment.status):
             with pytest.raises(StoreError, match="call again"):
                 read()
@@ -104,7 +119,7 @@ def test_a_read_is_given_up_when_all_of_the_server_is_frozen(postgresql, url):
 
 
 def test_a_read_is_given_up_when_the_server_freezes_in_its_midst(postgresql, url, monkeypatch):
-    experiment = Experiment.create(url, "x", ["a", "b"], patience=1.0)
+    experiment = Experiment.create(url, "x", ["a", "b"])
     experiment.ask()
     settled, stopped = live_experiment.read_settled, []
 
@@ -113,11 +128,12 @@ def test_a_read_is_given_up_when_the_server_freezes_in_its_midst(postgresql, url
         os.kill(stopped[0], signal.SIGSTOP)
         return settled(connection, *words)
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, impatient(experiment):
         patch.setattr(live_experiment, "read_settled", freeze)
         try:
-            with pytest.raises(StoreError, match="call again"):
-                experiment.standing()
+            while not stopped:
+                with pytest.raises(StoreError, match="call again"):
+                    experiment.standing()
         finally:
             os.kill(stopped[0], signal.SIGCONT)
     assert experiment.standing().tick == 1
@@ -126,13 +142,17 @@ def test_a_read_is_given_up_when_the_server_freezes_in_its_midst(postgresql, url
 
 def test_a_read_has_as_long_for_each_statement(url, monkeypatch):
     """So that what goes on answering is not given up, however much is read."""
-    experiment, now = Experiment.create(url, "x", ["a", "b"], patience=5.0), [0.0]
-    ends = []
-    monkeypatch.setattr(store_module.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(
-        store_module.Watchdog, "_extend", lambda self, own, until: ends.append(until)
-    )
-    with experiment.reading() as (connection, _):
+    experiment = Experiment.create(url, "x", ["a", "b"])
+    now, ends = [1e9], []  # far ahead of the watchdog's clock
+    extend = store_module.Watchdog._extend
+
+    def note(self, own, until):
+        ends.append(until - 1e9)
+        extend(self, own, until)
+
+    monkeypatch.setattr(store_module.Watchdog, "_extend", note)
+    monkeypatch.setattr(store_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with impatient(experiment, 5.0), experiment.reading() as (connection, _):
         for _ in range(3):
             now[0] += 4.0
             connection.exec_driver_sql("SELECT 1")
@@ -141,10 +161,10 @@ def test_a_read_has_as_long_for_each_statement(url, monkeypatch):
 
 
 def test_the_server_knows_the_patience_of_a_transaction_and_of_nothing_else(url):
-    experiment = Experiment.create(url, "x", ["a", "b"], patience=5.0)
+    experiment = Experiment.create(url, "x", ["a", "b"], patience=60.0)
     with experiment.writing() as connection:
         for name in ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"):
-            assert connection.exec_driver_sql(f"SHOW {name}").scalar_one() == "5s"
+            assert connection.exec_driver_sql(f"SHOW {name}").scalar_one() == "1min"
     with experiment.store.reading() as connection:
         assert connection.exec_driver_sql("SHOW statement_timeout").scalar_one() == "0"
     experiment.close()
