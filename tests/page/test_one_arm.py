@@ -2,15 +2,21 @@
 
 import re
 
+import numpy as np
 import pytest
 
+from duelay.assumptions import Finding
 from duelay.live import Experiment
+from duelay.live.standing import StandingReport
+from duelay.live.summary import Summary
 from duelay.page import render
 from duelay.page.build import build_experiment, build_list
 from duelay.page.diagnostics import diagnose
 from duelay.page.duel_log import read_log
-from duelay.page.report import report
+from duelay.page.report import picture, report, write_report
+from duelay.page.slide import draw_slide
 from live.hours import Hours
+from page.browsers import PHONE
 
 pytestmark = pytest.mark.interpreted
 
@@ -95,3 +101,82 @@ def test_diagnostics_say_how_old_they_are(url):
         experiment.ask()
     part = words_of(render.experiment_part(build_experiment(experiment), checked, render.Viewer()))
     assert "no duel" not in part and "from 0 visitors" in part and "there are 20 visitors" in part
+
+
+LONG = "a headline with a long name that says it all"
+
+
+@pytest.fixture(scope="module")
+def harmful(tmp_path_factory):
+    """Arms that are close, one of which leads to refunds."""
+    path, hours = tmp_path_factory.mktemp("harmful") / "duels.db", Hours()
+    experiment = Experiment.create(
+        path, "x", ["green", LONG], display="one", clock=hours, window="1h",
+        guardrails={"refund": {"bound": 0.1, "within": "10m"}},
+    )  # fmt: skip
+    rng = np.random.default_rng(3)
+    experiment.writer._selector.rng = np.random.default_rng(0)
+    for _ in range(90):
+        duel = experiment.ask()
+        hours.pass_by(60)
+        if rng.random() < 0.8:
+            experiment.tell(duel)
+        if duel.arm == LONG and rng.random() < 0.9:
+            experiment.tell(duel, metric="refund")
+    hours.pass_by(3700)
+    experiment.settle()
+    yield experiment
+    experiment.close()
+
+
+def test_a_guard_rail_that_alarms_is_on_the_slide_and_in_the_summary(harmful):
+    summary = harmful.standing().summary
+    assert len(summary.harms) == 1 and "refund" in summary.harms[0] and LONG in summary.harms[0]
+    assert "Guard-rail, refund" in summary.text
+    assert Summary.from_json(summary.to_json()) == summary
+    assert "Guard-rail, refund" in picture(harmful) and "#a63a00" in picture(harmful)
+
+
+def test_of_arms_that_are_close_no_lift_is_stated(harmful):
+    """The rates of all visitors may be in the other order, and then two numbers contradict."""
+    summary = harmful.standing().summary
+    gap = summary.difference
+    assert summary.state == "close" and gap.lower < 0 < gap.upper and not gap.is_stated
+    assert gap.amount not in summary.text.replace(gap.ends, "")
+    assert " may be from " in summary.text
+    page = words_of(report(harmful))
+    assert "not clear yet" in page and gap.amount not in page.partition("Arms")[0]
+    assert "may be from" in re.sub(r"<[^>]*>", " ", picture(harmful))
+
+
+def test_a_slide_with_doubts_makes_no_promise(harmful):
+    finding = Finding("delay by winner", 9.0, 1e-9, 100, True, "Answers take longer for some arms.")
+    for alarms in ((), (finding,)):
+        slide = draw_slide(StandingReport.of(harmful.standing().with_alarms(alarms)))
+        assert ("is wrong in at most" in slide) == (not alarms)
+
+
+def test_without_traffic_the_advice_and_the_time_left_agree(harmful):
+    clock = harmful.writer.clock._own
+    before = clock.now
+    try:
+        clock.pass_by(5 * 3600)
+        view = build_experiment(harmful)
+        assert view.standing.summary.time_left == "no visitors have come lately"
+        assert view.advice.kind == "off"  # the guard-rail comes first
+    finally:
+        clock.now = before
+
+
+def test_on_a_phone_what_decides_is_in_sight(harmful, chromium, tmp_path):
+    file = write_report(harmful, tmp_path / "page.html")
+    tab = chromium.new_page(viewport=PHONE)
+    tab.goto(file.as_uri())
+    for table in ("#arms-table", "#guardrail-1"):
+        for row in tab.locator(f"{table} tbody tr").all():
+            box = row.locator(".range").first.bounding_box()
+            assert box["x"] + box["width"] <= PHONE["width"], table
+        boxes = [head.bounding_box() for head in tab.locator(f"{table} thead th").all()]
+        highest = max(box["height"] for box in boxes if box is not None)
+        assert highest < 80, table  # no word is broken into letters
+    tab.close()

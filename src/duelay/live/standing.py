@@ -251,10 +251,11 @@ class LiveStanding(Standing):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
-        return (*super().warnings, *self._repeats(), *self._worse())
+        return (*super().warnings, *self._repeats(), *self.harms)
 
-    def _worse(self) -> tuple[str, ...]:
-        """Return a sentence for each arm that a guard-rail alarms about."""
+    @property
+    def harms(self) -> tuple[str, ...]:
+        """A sentence for each arm that a guard-rail alarms about."""
         return tuple(
             describe_alarm(found, arm)
             for found in self.guardrails

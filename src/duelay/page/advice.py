@@ -60,6 +60,8 @@ def advise(look: ExperimentSnapshot, gap: float | None) -> Advice:
     time, more = time_left(left, gap), str(left)
     more = more.replace("duels", "visitors") if shows_one else more
     words = f"Go on: {more}" + (f", {time} at this traffic." if time else ".")
+    if gap is None:  # as the summary says in the place of the time that is left
+        words += " None have come lately." if shows_one else " None have been asked lately."
     return Advice("go-on", words, more)
 
 
