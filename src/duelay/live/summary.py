@@ -31,6 +31,7 @@ _MIN_CHANCE_OF_RIVAL = 0.1  # an arm with less is not named among those that are
 _MAX_CLOSE = 3  # arms that are named
 _VERDICTS = ("winner", "good_enough", "equivalent")  # of the evidence, with its guarantee
 _ENDS = (*_VERDICTS, "undecided", "no_winner", "off")
+_ALIKE = ("close", "equivalent")  # no arm is said to be better
 _KNOWN = ("close", "leads", "undecided", *_VERDICTS)  # an arm is best, as far as can be told
 
 State = Literal[
@@ -185,7 +186,7 @@ def summarise(standing: LiveStanding) -> Summary:
             "visitors" if standing.rates is None else "lift", standing.arms[best],
             standing.arms[rival], found.value, found.lower, found.upper, _confidence(standing),
             # The rates of all visitors may be in the other order: these are of other visitors.
-            is_stated=standing.rates is None or state != "close" or found.lower >= 0.0,
+            is_stated=standing.rates is None or state not in _ALIKE or found.lower >= 0.0,
         )  # fmt: skip
     chance = float(standing.chances[best]) if is_known else None
     shows_one = standing.rates is not None

@@ -195,7 +195,7 @@ class Writer(Committer):
 
     def _refuse_without_clock(self, group: Sequence[Request]) -> list[Request]:
         """Refuse what needs the clock of the experiment, which this process lacks."""
-        kept = []
+        kept: list[Request] = []
         for request in group:
             if isinstance(request, Operation) and not request.needs_clock:
                 kept.append(request)
