@@ -33,7 +33,7 @@ LAWS = {  # of the A/A tests; the second number is how many visitors come betwee
     "at once": ("constant:1", 1),
     "a day on average": (LATE, 1),
     "heavy tails: half within two hours, some after weeks": ("zipf:1.2,30000", 1),
-    "the same, told once a day": ("zipf:1.2,30000", PER_DAY),
+    "the same, reported once a day": ("zipf:1.2,30000", PER_DAY),
 }
 DAYS, AA_RATE = 30, 0.1
 CAP = 12  # fixed samples: then a run counts as it is
@@ -140,7 +140,7 @@ def false_winners(runs: int) -> list[Any]:
                          for share in (result.is_declared, mixed, peeked))]  # fmt: skip
         print(shown, flush=True)
         rows.append(shown)
-    columns = ["conversions are told", "duelay, after every visitor", "mSPRT, every day",
+    columns = ["conversions are reported", "duelay, after every visitor", "mSPRT, every day",
                "chance to beat of 95 %, every day"]  # fmt: skip
     return [pages.table(columns, rows)]
 

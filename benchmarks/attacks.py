@@ -9,7 +9,6 @@ heavy tails, and answers that never come, at a share that depends on the pair.
 
 from __future__ import annotations
 
-import argparse
 import math
 from typing import Any, NamedTuple
 
@@ -25,7 +24,6 @@ from duelay.ledger.arms import change_arm
 from duelay.ledger.evidence.winner_threshold import NOBODY
 from duelay.policies.turn import pick
 
-COMMAND = "python -m benchmarks attacks"
 DAY = 200  # duels, one a second
 AT_ONCE, NIGHTLY, HELD, BY_TELLING, PAUSED = range(5)
 ATTACKS = {
@@ -236,19 +234,11 @@ def policies(runs: int, n: int) -> pages.Part:
 
 def main() -> None:
     """Make the tables that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", nargs="*", default=["operations", "policies"])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs, nothing written")
-    options = parser.parse_args()
-    runs = 40 if options.quick else 400
     makers = {
-        "operations": lambda: operations(runs, 2000),
-        "policies": lambda: policies(runs, 3000),
+        "operations": lambda part: operations(400 // part, 2000),
+        "policies": lambda part: policies(400 // part, 3000),
     }
-    for name in options.tables:
-        made = makers[name]()
-        if not options.quick:
-            pages.keep(f"attacks-{name}", COMMAND, [made])
+    pages.make_tables("attacks", makers)
 
 
 if __name__ == "__main__":

@@ -391,7 +391,7 @@ def booked(history, t, window, first_wait=None, first_share=0.75, least=10):
     Also the duels of two arms that are neither heard in time nor booked.
     """
     window = 1 << 16 if window is None else window
-    found, done, matured, answered, refit = [], 0, 0, 0, 0
+    found, done, n_booked, answered, refit = [], 0, 0, 0, 0
     kappa = first_share / (2 - first_share)
     waits, stakes = {}, {}
     for now in range(1, t + 1):
@@ -411,10 +411,10 @@ def booked(history, t, window, first_wait=None, first_share=0.75, least=10):
                 if stakes[s] is None:  # no bet: an answer that was heard before it was passed over
                     is_answered = bool(past.won and past.delay <= min(now - s, window))
                 found.append((s, is_answered, stakes[s]))
-                matured, answered = matured + 1, answered + is_answered
-                if matured >= refit:
-                    share = min(1.0, (2 * answered + 10 * first_share) / (matured + 10))
-                    kappa, refit = share / (2 - share), matured + matured // 20 + 1
+                n_booked, answered = n_booked + 1, answered + is_answered
+                if n_booked >= refit:
+                    share = min(1.0, (2 * answered + 10 * first_share) / (n_booked + 10))
+                    kappa, refit = share / (2 - share), n_booked + n_booked // 20 + 1
             done += 1
         waits[now], stakes[now] = w, kappa if n >= least or first_wait is not None else None
     still_open = []

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from duelay.cli.main import main
+from servers import need
 from service.served import ENVIRONMENT, LONG, free_port, is_well, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -62,6 +63,8 @@ class Reader:
 
     def run(self, block):
         """Run a block, but for what installs; that must be there."""
+        if "curl " in block:
+            need("curl")
         commands, kept = block.splitlines(), []
         for line in commands:
             words = shlex.split(line, comments=True) if is_whole(line) else [line]

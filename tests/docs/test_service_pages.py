@@ -21,6 +21,7 @@ import pytest
 from duelay.live import Experiment, connect
 from duelay.live.client.clients import Service
 from duelay.service.keys import create_key
+from servers import need
 from service.served import LONG, free_port, is_well, wait_until
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -197,6 +198,7 @@ def reader(tmp_path):
 
 
 def test_what_the_page_of_the_service_shows_is_what_happens(reader):
+    need("curl")
     reader.read(DOCS / "howto" / "service.md")
 
 

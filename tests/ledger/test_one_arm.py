@@ -83,7 +83,7 @@ def test_the_stake_on_silence_begins_small_and_follows_the_share_that_converts()
     eprocess = start_eprocess(0.05, None, 2, shows_one=True)
     assert share_now(eprocess) == pytest.approx(0.1)
     assert eprocess.kappa[0] == pytest.approx(0.1 / 1.9)
-    eprocess.n_matured[0], eprocess.n_answered[0] = 10_000, 550
+    eprocess.n_booked[0], eprocess.n_answered[0] = 10_000, 550
     fix_kappa(eprocess)
     assert eprocess.kappa[0] == pytest.approx(0.11 / 1.89, rel=0.01)
     plain = start_eprocess(0.05, None, 2)

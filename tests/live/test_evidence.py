@@ -45,10 +45,10 @@ def test_bets_are_those_of_a_player_that_heard_the_same(store, feedback, mu, mar
     theirs, ours = player._ledger.assumed, state.eprocess
     for name in ("wealth", "lead", "n", "wins", "tie_wealth", "log_bar", "best_bar"):
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), atol=1e-9)
-    for name in ("kappa", "n_matured", "n_answered", "n_heard", "refit"):
+    for name in ("kappa", "n_booked", "n_answered", "n_heard", "refit"):
         assert getattr(ours, name)[0] == pytest.approx(getattr(theirs, name)[0]), name
     assert (ours.n_open == theirs.n_open).all()
-    assert ours.n_heard[0] > 15 and ours.n_matured[0] > 20
+    assert ours.n_heard[0] > 15 and ours.n_booked[0] > 20
     assert ours.wealth.any() and ours.tie_wealth.any() == (margin is not None)
     assert verify(store) == ()
     with experiment.store.reading() as connection:

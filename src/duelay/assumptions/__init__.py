@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from duelay._core.escaping import in_markdown
+from duelay._core.escapes import in_markdown
 from duelay.assumptions.answer_shares import share_by_pair
 from duelay.assumptions.delays import (
     delay_by_pair,

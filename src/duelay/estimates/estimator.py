@@ -10,7 +10,7 @@ from duelay.assumptions import TESTS, independence, order_balance, share_by_pair
 from duelay.assumptions.finding import Finding
 from duelay.assumptions.order import is_even, position_effect
 from duelay.delays.delay import Delay, check_delay
-from duelay.delays.fitting import DelayEstimate
+from duelay.delays.fitted_laws import DelayEstimate
 from duelay.delays.joint_estimation import Joint
 from duelay.delays.ticks_or_clock import is_in_time
 from duelay.errors import InvalidValueError

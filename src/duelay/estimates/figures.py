@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duelay._core.escaping import in_figure
+from duelay._core.escapes import in_figure
 from duelay.show import figure_style, notebook, plots
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 
 from duelay._core import extras
 from duelay._core.duration import in_brief
-from duelay._core.escaping import in_cell, in_code, in_markdown
+from duelay._core.escapes import in_cell, in_code, in_markdown
 from duelay._core.files import write_whole
 from duelay._version import __version__
 from duelay.inference.leader import beaten

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from duelay import text
 from duelay.assumptions.finding import Finding
 from duelay.delays import Delay, Law
-from duelay.delays.fitting import DelayEstimate
+from duelay.delays.fitted_laws import DelayEstimate
 from duelay.estimates.data_warnings import find_data_warnings
 from duelay.estimates.delays import describe_delays
 from duelay.estimates.preferences import Counts, Position, Preferences

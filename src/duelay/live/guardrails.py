@@ -14,7 +14,7 @@ import io
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +23,12 @@ from sqlalchemy import Connection, insert, select
 
 from duelay._core import checks
 from duelay._core.duration import Duration, in_brief
-from duelay._core.escaping import in_cell
+from duelay._core.escapes import in_cell
 from duelay.errors import InvalidValueError
 from duelay.inference.guardrails import arm_shares, difference_interval, rate_interval
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
+from duelay.live.storage.rows import DuelRows, ExperimentRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.validation import check_length, check_word
 from duelay.logs.arm_changes import joined_of
@@ -109,14 +110,6 @@ class ReportedGuardrail:
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> ReportedGuardrail:
-        """Return the guard-rail that a service has sent; later fields are left out."""
-        names = [field.name for field in fields(ReportedMetricArm)]
-        arms = [ReportedMetricArm(**{name: arm[name] for name in names}) for arm in found["arms"]]
-        said = {field.name: found[field.name] for field in fields(cls)}
-        return cls(**(said | {"arms": arms}))
 
 
 def _in_points(arm: ReportedMetricArm) -> str:
@@ -222,12 +215,12 @@ def read_metrics(connection: Connection, experiment: int) -> Sequence[Any]:
     ).all()
 
 
-def shows_one(head: Mapping[str, Any]) -> bool:
+def shows_one(head: ExperimentRow) -> bool:
     """Whether the first arm of a duel is shown alone."""
     return str(head["display"]) == "one"
 
 
-def is_metric_due(connection: Connection, head: Mapping[str, Any], moment: int) -> bool:
+def is_metric_due(connection: Connection, head: ExperimentRow, moment: int) -> bool:
     """Whether a duel is to be booked for a metric."""
     return head["held"] is None and any(
         _due(connection, head["id"], metric, metric.booked, moment, head["lag"], most=1)
@@ -275,7 +268,7 @@ class MetricCounts:
             k[base] - self.of_second[:, base],
         )
 
-    def add(self, rows: Sequence[Any], events: Sequence[Any]) -> None:
+    def add(self, rows: DuelRows, events: Sequence[Any]) -> None:
         """Add duels, and the events about them that count; units that repeat a pair do not."""
         pairs = {row["number"]: (row["first"], row["second"]) for row in rows if row["enters"]}
         for pair in pairs.values():
@@ -375,7 +368,7 @@ def read_guardrails(
 
 
 def report_metric(
-    metric: Any, counts: MetricCounts, head: Mapping[str, Any], arms: Sequence[str], joined: Any
+    metric: Any, counts: MetricCounts, head: ExperimentRow, arms: Sequence[str], joined: Any
 ) -> ReportedGuardrail:
     """Return the rates and differences of a metric. An arm that has had an alarm keeps it."""
     base, one, known = int(metric.baseline), shows_one(head), json.loads(metric.alarms)

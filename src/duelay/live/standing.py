@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay._core.duration import Duration
+from duelay._core.records import read_record
 from duelay.assumptions import Finding
 from duelay.inference.alarms import find_alarms
 from duelay.inference.confidence_sequences import of_margin, of_shares, shares
@@ -459,16 +460,7 @@ class StandingReport:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StandingReport:
         """Return the report that a service has sent; fields of later versions are left out."""
-        said = {field.name: found[field.name] for field in fields(cls) if field.name in found}
-        rails = [ReportedGuardrail.from_json(each) for each in found.get("guardrails", [])]
-        said["guardrails"] = rails
-        said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
-        said["estimates"] = _known(ReportedEstimates, found["estimates"])
-        said["summary"] = Summary.from_json(found["summary"])
-        if said.get("rates") is not None:
-            said["rates"] = _known(ReportedRates, said["rates"])
-        said["alarms"] = [_known(ReportedAlarm, alarm) for alarm in found["alarms"]]
-        return cls(**said)
+        return read_record(cls, found)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them; matrices are not copied."""
@@ -480,10 +472,6 @@ class StandingReport:
             "summary": self.summary.to_json(),
             "guardrails": [found.to_json() for found in self.guardrails],
         }
-
-
-def _known(kind: Any, found: Mapping[str, Any]) -> Any:
-    return kind(**{field.name: found[field.name] for field in fields(kind)})
 
 
 def _finite(values: Any) -> Any:
@@ -555,8 +543,8 @@ def stand(
         is_stopped=state.head["stopped"] is not None,
         budget=settings.budget,
         until=None if settings.until is None else settings.until / MICRO,
-        fallback=_name(state, "fallback"),
-        chosen=_name(state, "chosen"),
+        fallback=_name(state, state.head["fallback"]),
+        chosen=_name(state, state.head["chosen"]),
         is_archived=state.head["archived"] is not None,
         display=settings.display,
         rates=rates,
@@ -574,8 +562,7 @@ def wins_of(state: ExperimentState) -> NDArray[np.float64]:
     return np.asarray(found)
 
 
-def _name(state: ExperimentState, column: str) -> str | None:
-    arm = state.head[column]
+def _name(state: ExperimentState, arm: int | None) -> str | None:
     return None if arm is None else state.arms[arm]
 
 

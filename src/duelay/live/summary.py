@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.records import read_record
 from duelay.inference.alarms import REMARKS
 from duelay.inference.rates import lift_of
 from duelay.inference.verdicts import listed
@@ -33,6 +34,16 @@ _VERDICTS = ("winner", "good_enough", "equivalent")  # of the evidence, with its
 _ENDS = (*_VERDICTS, "undecided", "no_winner", "off")
 _ALIKE = ("close", "equivalent")  # no arm is said to be better
 _KNOWN = ("close", "leads", "undecided", *_VERDICTS)  # an arm is best, as far as can be told
+
+_HEADLINES = {  # by state, with the name of the arm that leads
+    "no_answers": "No answers yet",
+    "too_early": "Too early to say",
+    "leads": "{} leads, and it is not yet sure",
+    "no_winner": "No arm beats all others",
+    "winner": "{} wins",
+    "good_enough": "{} is good enough",
+    "undecided": "Undecided: {} is the best guess",
+}
 
 State = Literal[
     "no_answers",
@@ -121,20 +132,7 @@ class Summary:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Summary:
         """Return the summary that a service has sent; fields of later versions are left out."""
-        said = _known(cls, found)
-        said["difference"] = _made(Difference, found["difference"])
-        said["cost"] = _made(Range, found["cost"])
-        said["arms"] = [
-            ArmSummary(
-                **{
-                    **_known(ArmSummary, arm),
-                    "ahead": _made(Range, arm["ahead"]),
-                    "rate": _made(Range, arm["rate"]),
-                }
-            )
-            for arm in found["arms"]
-        ]
-        return cls(**said)
+        return read_record(cls, found)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
@@ -161,14 +159,6 @@ class Summary:
     def text(self) -> str:
         """The summary as lines of text, to be copied."""
         return "\n".join([self.headline, *(f"- {words}" for words in self.sentences)])
-
-
-def _known(kind: type[Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    return {field.name: found[field.name] for field in fields(kind) if field.name in found}
-
-
-def _made(kind: type[Any], found: Mapping[str, Any] | None) -> Any:
-    return None if found is None else kind(**_known(kind, found))
 
 
 def summarise(standing: LiveStanding) -> Summary:
@@ -430,29 +420,19 @@ def _headline(standing: LiveStanding, state: State) -> str:
         if state == "winner" and standing.chosen == name:
             return f"{name} wins, and is shown to everybody"
         return f"Finished: {standing.chosen} is shown to everybody"
-    if state == "winner":
-        return f"{name} wins"
-    if state == "good_enough":
-        return f"{name} is good enough"
     if state == "equivalent":
         return f"No difference that matters: {listed([name, *_alike(standing)], 'or')} will do"
-    if state == "undecided":
-        return f"Undecided: {name} is the best guess"
-    if state == "leads":
-        return f"{name} leads, and it is not yet sure"
     if state == "close":
         return f"{_close_words(standing)} are close"
-    if state == "no_winner":
-        return "No arm beats all others"
-    if state == "off":
-        if standing.winner is not None:
-            return f"{name} was declared, but something is off"
-        if standing.verdict != "running":
-            return "It has ended, but something is off"
-        return "Something is off: do not decide yet"
-    if state == "too_early":
-        return "Too early to say"
-    return "No answers yet" if standing.rates is None else "No conversions yet"
+    if state == "no_answers" and standing.rates is not None:
+        return "No conversions yet"
+    if state != "off":
+        return _HEADLINES[state].format(name)
+    if standing.winner is not None:
+        return f"{name} was declared, but something is off"
+    if standing.verdict != "running":
+        return "It has ended, but something is off"
+    return "Something is off: do not decide yet"
 
 
 def _alike(standing: LiveStanding) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from duelay._core.duration import in_brief
 from duelay.delays import Law
-from duelay.delays.fitting import DelayEstimate
+from duelay.delays.fitted_laws import DelayEstimate
 from duelay.estimates.delays import describe_curve, find_delays
 from duelay.inference.alarms import FEWEST, REMARKS, find_all, levels_of
 from duelay.live import Experiment

@@ -19,7 +19,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from duelay._core.escaping import in_html
+from duelay._core.escapes import in_html
 from duelay._core.patience import at_least
 from duelay._version import __version__
 from duelay.inference.verdicts import difference
@@ -27,7 +27,7 @@ from duelay.live import summary
 from duelay.page import formats, glossary, slide, snippets, view_models
 from duelay.page.advice import format_window
 from duelay.page.api_docs import read_endpoints
-from duelay.page.charts import drawing
+from duelay.page.charts import svg
 from duelay.page.duel_log import OUTCOMES, OUTCOMES_OF_CONVERSIONS
 
 __all__ = [
@@ -384,23 +384,23 @@ def _make() -> Environment:
         WORDS=glossary.WORDS,
         cost_ends=summary.cost_ends,
         difference=difference,
-        draw=drawing.draw,
-        area_class=drawing.area_class,
+        draw=svg.draw,
+        area_class=svg.area_class,
         bounded=_bounded,
-        draw_bar=drawing.draw_bar,
+        draw_bar=svg.draw_bar,
         write_curl=snippets.write_curl,
         write_javascript=snippets.write_javascript,
         write_python=snippets.write_python,
         inline=_inline,
-        line_class=drawing.line_class,
+        line_class=svg.line_class,
         many=formats.many,
-        find_half_width=drawing.find_half_width,
+        find_half_width=svg.find_half_width,
         sentence=_sentence,
         span=formats.span,
-        draw_counts=drawing.draw_counts,
+        draw_counts=svg.draw_counts,
         version=__version__,
         version_of=list_version,
-        draw_interval=drawing.draw_interval,
+        draw_interval=svg.draw_interval,
     )
     return made
 

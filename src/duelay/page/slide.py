@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 
-from duelay._core.escaping import in_html
+from duelay._core.escapes import in_html
 from duelay.live.standing import StandingReport
 from duelay.live.summary import ArmSummary, Summary, difference_words, percent
 from duelay.page.formats import about, one_in, share, utc

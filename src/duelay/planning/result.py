@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay._core.duration import DAY, Duration, in_brief
-from duelay._core.escaping import in_cell
+from duelay._core.escapes import in_cell
 from duelay._core.files import write_whole
 from duelay.show.text_table import table
 

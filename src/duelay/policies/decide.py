@@ -71,8 +71,8 @@ class Decide(CompiledPolicy):
         before then choose pairs but are no evidence. State it where many duels are asked before
         anything is heard.
     margin : float, optional
-        Epsilon, the largest difference from 1/2 that does not matter, such as 0.05. The experiment
-        then also ends when nothing differs by more. None, the default, for no such end.
+        Epsilon, the smallest difference from 1/2 that matters, such as 0.05. The experiment then
+        also ends when no difference matters. None, the default, for no such end.
     end : str
         With a margin, what ends the experiment if no arm wins: ``"equivalent"``, once an arm is
         shown to differ by less than the margin from every arm that it is not known to beat; or
@@ -122,7 +122,7 @@ class Decide(CompiledPolicy):
         checks.one_of("end", self.end, ENDS)
         if self.margin is None and self.end != "equivalent":
             raise InvalidValueError(
-                f"end={self.end!r} requires a margin, the difference that does not matter",
+                f"end={self.end!r} requires a margin, the smallest difference that matters",
                 argument="end",
             )
         if self.margin is not None:

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import or_, select, update
 
@@ -26,6 +26,7 @@ from duelay.live import Experiment
 from duelay.live.events import note, read_events
 from duelay.live.maintenance import Upkeep
 from duelay.live.storage import schema
+from duelay.live.storage.rows import ExperimentRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import insert_missing
 from duelay.live.storage.store import Store
@@ -210,11 +211,11 @@ class BackgroundWorker:
             ).mappings().all()  # fmt: skip
         for head in heads:
             try:
-                self._notice(head)
+                self._notice(cast(ExperimentRow, head))
             except InvalidValueError as error:  # such as a policy that is not imported here
                 _LOG.warning("the experiment %r cannot be opened: %s", head["name"], error)
 
-    def _notice(self, head: Any) -> None:
+    def _notice(self, head: ExperimentRow) -> None:
         self._notice_silence(head)
         which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
         at, *seen = self._looked.get(which, (-math.inf, -1, -1))
@@ -222,12 +223,12 @@ class BackgroundWorker:
             self._looked[which] = (self._passed(), *news)
             self._notice_alarms(head)
 
-    def _notice_alarms(self, head: Any) -> None:
+    def _notice_alarms(self, head: ExperimentRow) -> None:
         standing = Experiment.open(self.store, head["name"], **self._opened).standing()
         for alarm in standing.alarms:
             self._note(head, "alarm", alarm.name, str(alarm))
 
-    def _notice_silence(self, head: Any) -> None:
+    def _notice_silence(self, head: ExperimentRow) -> None:
         duels = schema.duels
         with self.store.reading() as connection:
             asked = connection.execute(
@@ -245,7 +246,7 @@ class BackgroundWorker:
             words = f"no {none} for {in_brief(silent)}, and usually there is one "
             self._note(head, "silent", str(asked[0]), words + f"every {in_brief(gap)}")
 
-    def _note(self, head: Any, kind: str, about: str, words: str) -> None:
+    def _note(self, head: ExperimentRow, kind: str, about: str, words: str) -> None:
         """Write an event down, unless it is there."""
         events = schema.events
         with self.store.explained(), self.store.writing() as connection:

@@ -93,7 +93,7 @@ class NewExperiment(_Body):
     )
     margin: float | Length | None = Field(
         default=None, examples=[0.05, "5%"],
-        description="the largest difference that does not matter: a share of preferences, or with "
+        description="the smallest difference that matters: a share of preferences, or with "
         "the display one also a lift of conversion rates",
     )  # fmt: skip
     end: Literal["good_enough", "equivalent"] | None = Field(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duelay._core.escaping import in_figure
+from duelay._core.escapes import in_figure
 from duelay.errors import InvalidValueError
 from duelay.show import notebook
 from duelay.show.figure_style import (

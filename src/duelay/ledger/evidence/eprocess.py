@@ -62,10 +62,10 @@ from duelay.ledger.evidence.booking import (
     book_answer,
     book_silence,
     count_answer,
+    count_booked,
     count_silence,
     hear_delay,
     leave_open,
-    mature,
     next_stake,
     weigh_pair,
 )
@@ -81,7 +81,7 @@ from duelay.ledger.evidence.margin import bet_on_ties, log_level, log_level_over
 from duelay.ledger.evidence.silence import (
     fill_silent,
     first_kappa,
-    patience,
+    next_wait,
 )
 from duelay.ledger.evidence.winner_threshold import (
     NOBODY,
@@ -125,7 +125,7 @@ class EProcess(NamedTuple):
     silent_lost: Floats  # (G,): log (1 - 2 kappa g)
     silent_kappa: Floats  # (1,): its kappa
     kappa: Floats  # (1,): what the silence of a new duel is worth, in conversions
-    refit: Integers  # (1,): the number of matured duels at which kappa is fixed anew
+    refit: Integers  # (1,): the number of booked duels at which kappa is fixed anew
     wealth: Floats  # (K, K, G): log of what a bettor on i over j has made, by g
     log_evidence: Floats  # (K, K): log E_ij at the last look
     best: Floats  # (K, K): the largest log E_ij at any look
@@ -155,7 +155,7 @@ class EProcess(NamedTuple):
     stake: Floats  # (R,): kappa_s; NO_STAKE for a duel that is no bet
     first_won: Floats  # (R,): of an answered one: 1 for its first arm, 0 for the second
     oldest: Integers  # (1,): the oldest duel that is not booked
-    n_matured: Integers  # (1,): duels of two arms that are booked ...
+    n_booked: Integers  # (1,): duels of two arms that are booked ...
     n_answered: Integers  # (1,): ... and those of them that were answered in time
     n_heard: Integers  # (1,): answers of two arms, late ones as well
     delays: Floats  # (1,): the sum of their delays
@@ -273,7 +273,7 @@ def start_eprocess(
         stake=np.zeros(size + 1),
         first_won=np.zeros(size + 1),
         oldest=one + 1,
-        n_matured=one.copy(),
+        n_booked=one.copy(),
         n_answered=one.copy(),
         n_heard=one.copy(),
         delays=np.zeros(1),
@@ -357,7 +357,7 @@ def book_due_by_law(eprocess: Any, t: int) -> None:
             bet_on_silence(eprocess, slot, age_booked(told, eprocess.born[slot]), -1.0)
             bet_on_silence(eprocess, slot, last_age(told), 1.0)
         if is_waiting(eprocess.state[slot]):
-            mature(eprocess, eprocess.state[slot] == ANSWERED)
+            count_booked(eprocess, eprocess.state[slot] == ANSWERED)
             eprocess.state[slot] = BOOKED
         eprocess.oldest[0] += 1
 
@@ -365,7 +365,7 @@ def book_due_by_law(eprocess: Any, t: int) -> None:
 @kernel
 def book_due(eprocess: Any, t: int) -> None:
     """Book the duels that have reached age W_s, in the order in which they were asked."""
-    usual = patience(eprocess)  # what duels without a stake wait for: they are no bets
+    usual = next_wait(eprocess)  # what duels without a stake wait for: they are no bets
     while eprocess.oldest[0] < t:
         slot = eprocess.oldest[0] % eprocess.state.size
         state, stake = eprocess.state[slot], eprocess.stake[slot]
@@ -382,7 +382,7 @@ def book_due(eprocess: Any, t: int) -> None:
                 book_answer(eprocess, i, j, eprocess.first_won[slot])
             if eprocess.margin > 0.0 and stake != NO_STAKE:
                 bet_on_ties(eprocess, i, j, state == ANSWERED, eprocess.first_won[slot], stake)
-            mature(eprocess, state == ANSWERED)
+            count_booked(eprocess, state == ANSWERED)
             eprocess.state[slot] = BOOKED
         eprocess.oldest[0] += 1
 
@@ -413,7 +413,7 @@ def _enter(assumed: EProcess, i: int, j: int, t: int) -> None:
     assumed.state[slot] = NONE
     if i != j:
         assumed.state[slot] = OPEN
-        assumed.wait[slot] = patience(assumed)
+        assumed.wait[slot] = next_wait(assumed)
         assumed.stake[slot] = next_stake(assumed)
         leave_open(assumed.n_open, i, j, 1)
 

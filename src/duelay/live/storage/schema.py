@@ -74,7 +74,7 @@ experiments = Table(
     # How much later than due duels are booked: answers may be told as long after they came.
     Column("lag", BigInteger, nullable=False, server_default=text("0")),
     _time("created", nullable=False),
-    Column("margin", Double),  # the largest difference that does not matter; NULL without one
+    Column("margin", Double),  # the smallest difference that matters; NULL without one
     Column("ends", String(16)),  # with a margin, what ends it: "good_enough" or "equivalent"
     Column("budget", BigInteger),  # the duels after which it stops; NULL for no limit
     _time("until"),  # when it stops

@@ -12,7 +12,7 @@ import duelay
 import made_logs
 from duelay import History, delays
 from duelay.delays import fitting, joint_estimation
-from duelay.delays.fitting import FAMILIES, estimate_delays
+from duelay.delays.fitted_laws import FAMILIES, estimate_delays
 from duelay.delays.joint_estimation import estimate_jointly
 from duelay.delays.survival import learn_curve, watch
 
