@@ -23,7 +23,9 @@ def servers(postgresql, migrated, tmp_path):
     with postgresql.database(migrated) as url:
         one = Server(url, tmp_path)
         with Server(url, tmp_path) as other, one:
-            clients = [httpx.Client(base_url=each.url, timeout=LONG) for each in (one, other)]
+            brief = httpx.Limits(max_keepalive_connections=0)  # a server ends idle connections
+            clients = [httpx.Client(base_url=each.url, timeout=LONG, limits=brief)
+                       for each in (one, other)]  # fmt: skip
             yield url, clients
             for client in clients:
                 client.close()
