@@ -10,6 +10,7 @@ import duelay
 from duelay.assumptions import Finding
 from duelay.errors import InvalidValueError, PausedError
 from duelay.live import Experiment, verify
+from duelay.live.changes import make_change
 from duelay.live.maintenance import Upkeep
 from duelay.live.storage import schema
 from live.hours import Hours, book_of, browser, settle, to_schema_five
@@ -349,6 +350,23 @@ def test_an_archive_hides_what_is_finished(store):
     experiment.archive()
     experiment.reopen()
     assert Experiment.names(store, archived=False) == ("x",)
+
+
+def test_a_name_that_is_no_arm_is_named_before_anything_else(url):
+    """Also where the change could not be made with a right name."""
+    experiment, _ = make(url, arms=("green", "blue"))
+    experiment.finish("green")
+    for argument, call in (
+        ("fallback", lambda: experiment.pause(fallback="gren")),
+        ("arm", lambda: experiment.finish("gren")),
+        ("arm", lambda: experiment.submit(make_change(status="paused", arm="gren"))),
+        ("name", lambda: experiment.retire_arm("gren")),
+    ):
+        with pytest.raises(InvalidValueError, match=f"^{argument} .*'gren'.*mean green") as raised:
+            call()
+        assert raised.value.argument == argument
+    with pytest.raises(InvalidValueError, match="name"):
+        experiment.retire_arm(["green"])
 
 
 def test_a_pause_answers_with_the_fallback(store):

@@ -199,3 +199,66 @@ def test_saving_regret_one_arm_at_a_time_shows_the_better_arm_more(url, hours):
     browser(experiment, hours, 600, CHANCES)
     shown = experiment.standing().rates.shown
     assert shown[1] > shown[0] + shown[2] - 150
+
+
+@pytest.fixture
+def tested(url, hours):
+    """An A/B test in which visitors return to pairs, arms go and come, and some are silent."""
+    experiment = make(url, hours)
+    experiment.writer._selector.rng = np.random.default_rng(0)
+    close = np.repeat(np.array([[0.45], [0.5], [0.4]]), 3, axis=1)
+
+    def visit(n):
+        said = {"every": 60.0, "mean": 1200.0, "units": lambda k: f"v{k}"}
+        assert browser(experiment, hours, n, close, **said) == n
+
+    visit(200)
+    experiment.retire_arm("red")
+    visit(100)
+    experiment.add_arm("red")
+    experiment.retire_arm("blue")
+    visit(200)
+    return experiment
+
+
+def test_an_estimate_of_the_export_has_the_rates_and_lifts_of_the_standing(tested, tmp_path):
+    standing = tested.standing()
+    found = duelay.estimate(tested.export(tmp_path / "visitors.csv"))
+    assert standing.repeats.sum() > 0
+    for name in ("shown", "conversions", "closed", "converted", "rate", "lower", "upper"):
+        ours, theirs = getattr(found.rates, name), getattr(standing.rates, name)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, err_msg=name)
+    np.testing.assert_allclose(found.mean, standing.mean, atol=1e-3)
+    np.testing.assert_allclose(found.rates.lift, standing.rates.lift, atol=0.02, rtol=0.01)
+    lower, upper = found.rates.lift_lower, found.rates.lift_upper
+    assert (lower <= found.rates.lift).all() and (found.rates.lift <= upper).all()
+    assert found.arms[found.leader] == standing.arms[standing.leader]
+    # All conversions are counted, and no arm may join: these intervals are never much wider.
+    assert (lower >= standing.rates.lift_lower - 0.05).all() and (lower != 0).sum() == 6
+
+
+def test_the_estimate_of_an_ab_test_speaks_of_visitors_rates_and_lift(tested, tmp_path, undrawn):
+    found = duelay.estimate(tested.history())
+    shown, data = str(found), found.as_data()
+    for words in ("leader's lift", "conversions", "%  ["):
+        assert words in shown
+    assert "duel" not in found.headline and data["display"] == "one"
+    by_arm = {row["arm"]: row for row in data["ranking_table"]}
+    red = found.arms.index("red")
+    assert by_arm["red"]["rate"] == found.rates.rate[red]
+    assert by_arm["red"]["rate_lower"] < 0.8 * 0.45 < by_arm["red"]["rate_upper"]
+    lifts = {(row["arm"], row["over"]): row for row in data["lifts_table"]}
+    one = lifts["green", "red"]
+    assert one["lower"] < 0.1 < one["upper"] and one["lower"] <= one["lift"] <= one["upper"]
+    written = found.save(tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert {"ranking.csv", "lifts.csv"} <= {path.name for path in written}
+    assert "Lift" in page and "preferences" not in page and "beats it" not in page
+
+
+def test_an_estimate_without_a_window_or_conversions_has_no_rate(url, hours):
+    experiment = make(url, hours, window=None)
+    [experiment.ask() for _ in range(4)]
+    found = duelay.estimate(experiment.history())
+    assert np.isnan(found.rates.rate).all() and "no window" in str(found)
+    assert "4 visitors" in found.headline and found.as_data()["lifts_table"]

@@ -314,6 +314,13 @@ def test_arms_come_and_go(client):
     for words, body in [("two arms must stay", {"retire_arms": ["blue"]}),
                         ("there is no arm 'pink'", {"retire_arms": ["pink"]}),
                         ("status: input should be", {"status": "over"}),
+                        ("margin: .*bets .*begin with the first duel", {"margin": 0.05}),
+                        ("window: it is said when", {"window": "1d"}),
+                        ("arms: say add_arms", {"arms": ["red", "pink"]}),
+                        (r"^arm must .*no arm 'gren' \(did you mean green",
+                         {"status": "finished", "arm": "gren"}),
+                        ("^fallback must .*no arm 'pink'",
+                         {"status": "paused", "fallback": "pink"}),
                         ("no NUL", {"add_arms": ["x\0"]}),
                         ("winner: extra inputs", {"winner": "red"})]:  # fmt: skip
         assert is_refused(client.patch("/experiments/buttons", json=body), 422, words)

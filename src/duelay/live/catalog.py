@@ -21,7 +21,7 @@ from duelay.errors import (
 )
 from duelay.ledger.evidence.silence import first_kappa
 from duelay.live.clock import check_clock, wall
-from duelay.live.guardrails import DeclaredGuardrail, check_guardrails, declare_guardrails
+from duelay.live.guardrails import DeclaredGuardrail, check_guardrails, declare_guardrails, find_new
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store
@@ -153,7 +153,8 @@ def write_experiment(
                 [{"experiment": writer.id, "number": number, "name": arm}
                  for number, arm in enumerate(new.arms)],
             )  # fmt: skip
-            declare_guardrails(connection, writer.id, new.guardrails, new.row["window"])
+            metrics = find_new(connection, writer.id, new.guardrails, new.row["window"])
+            declare_guardrails(connection, metrics, new.row["fallback"] or 0)
     except StoreError as error:
         if isinstance(error.__cause__, IntegrityError):
             raise InvalidValueError(

@@ -149,7 +149,7 @@ class ExperimentClock:
             )
         self.created, self.noted = created, noted
         self._speed = float(noted[:-1]) if noted not in (None, GIVEN) else 1.0
-        self._is_missing = noted == GIVEN and clock is None
+        self.is_missing = noted == GIVEN and clock is None
         self._has_shared = is_shared and noted != GIVEN  # the database's clock counts
         if noted == GIVEN:
             self._own: Callable[[], float] = wall if clock is None else clock
@@ -170,7 +170,7 @@ class ExperimentClock:
 
         It is `moment`, the latest time of the experiment, where this process lacks its clock.
         """
-        if self._is_missing:
+        if self.is_missing:
             return moment
         is_theirs = self._has_shared and shared is not None
         return max(moment, self.to_experiment(shared) if is_theirs else self())  # type: ignore[arg-type]
@@ -184,17 +184,16 @@ class ExperimentClock:
     def of_write(self, moment: float, shared: float | None, begun: float) -> float:
         """Return the time of a transaction, or raise if this process must not write.
 
+        Where this process lacks the clock it is `moment`: see `missing`.
+
         Parameters
         ----------
         moment : the latest time of the experiment.
         shared : the time of the database, where it has a clock.
         begun : the time of this machine before `shared` was asked for.
         """
-        if self._is_missing:
-            raise ClockError(
-                "the experiment goes by a clock of its own, which this process was not given, so "
-                "that nothing is written: open it with clock="
-            )
+        if self.is_missing:
+            return moment
         if self._has_shared and shared is not None:
             return self.to_experiment(_check_shared(shared, begun))
         now = self()
@@ -208,6 +207,14 @@ class ExperimentClock:
                          "one that was ahead has written there, and calls succeed after that time)"
                          )  # fmt: skip
         return now
+
+    def missing(self) -> ClockError:
+        """Return the error of a request that needs the clock, where this process lacks it."""
+        return ClockError(
+            "the experiment goes by a clock of its own, a function that this process was not "
+            "given, so that nothing is written: open it in Python with clock=, the function "
+            "(without it, its status and arms can be changed, and it can be read)"
+        )
 
     def to_experiment(self, time: float) -> float:
         """Return a time of the world by the clock of the experiment."""

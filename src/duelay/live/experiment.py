@@ -155,7 +155,8 @@ class Experiment:
             Other events of a duel, which never choose pairs, by their names: the excess of an arm's
             rate over that of the baseline above which an alarm is raised, such as ``{"refund":
             0.02}``; None, to measure only; or ``{"bound": 0.02, "within": "2d"}``, where an event
-            counts up to this age in place of the window.
+            counts up to this age in place of the window. The baseline is the fallback, or else the
+            first arm, and does not change.
         clock : callable or str, optional
             The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
             thousand times as fast as the world from now on, in all processes. A function that
@@ -629,7 +630,7 @@ class Experiment:
         self.submit(make_change(archived=checks.yes_or_no("archived", archived)))
 
     def hold_booking(self) -> None:
-        """Enter no duels into the evidence until `release_booking` is called.
+        """Enter no duels into the evidence or a guard-rail until `release_booking` is called.
 
         Use it when answers cannot be told for a while: hold, tell what has waited in any order, and
         release. Until then an answer without a time of its own counts as if it had come when the

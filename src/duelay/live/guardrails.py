@@ -3,7 +3,8 @@
 A duel is booked for a metric in the order of asking, when it reaches the age `within` and the time
 by which a late answer may be told. An event counts if it came by this age. So a booked duel is a
 yes or a no for each arm that it showed, whatever pairs are chosen, and the counts of booked duels
-are all that `duelay.inference.guardrails` needs. The counts are additive, by ordered pair.
+are all that `duelay.inference.guardrails` needs. The counts are additive, by ordered pair. While
+the booking of the experiment is held, nothing is booked for a metric either.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ class ReportedGuardrail:
         ]
         bound = "" if self.bound is None else f", at most {100 * self.bound:.3g} points allowed"
         head = f"{self.metric} within {self.within}, compared with {self.baseline}{bound}"
-        columns = ["arm", "duels", "events", "rate", "interval", "difference, points", ""]
+        columns = ["arm", "shown", "events", "rate", "interval", "difference, points", ""]
         return f"{head}\n{table(columns, rows, left=(0, 6))}"
 
     def to_json(self) -> dict[str, Any]:
@@ -169,11 +170,13 @@ def _check_one(name: Any, said: Any, window: Duration | None) -> DeclaredGuardra
     return DeclaredGuardrail(name, bound, round(float(length) * MICRO))
 
 
-def declare_guardrails(
-    connection: Connection, experiment: int, given: Sequence[DeclaredGuardrail], window: int | None,
-    asked: int = 0,
-) -> None:  # fmt: skip
-    """Write new metrics down; duels from the next one on count. A metric does not change."""
+def find_new(
+    connection: Connection, experiment: int, given: Sequence[DeclaredGuardrail], window: int | None
+) -> list[dict[str, Any]]:
+    """Return the metrics that are not there yet, as rows for `declare_guardrails`.
+
+    A metric does not change: one that is there with another bound or age is refused.
+    """
     there = {row.name: row for row in read_metrics(connection, experiment)}
     number = itertools.count(len(there))
     new = []
@@ -193,12 +196,17 @@ def declare_guardrails(
             f"guardrails may be at most {MAX_METRICS}, got {len(there) + len(new)}",
             argument="guardrails",
         )
-    if new:
-        connection.execute(insert(schema.metrics), [
-            {"experiment": experiment, "number": next(number), **metric._asdict(),
-             "since": asked, "booked": asked, "alarms": "{}"}
-            for metric in new
-        ])  # fmt: skip
+    return [{"experiment": experiment, "number": next(number), **metric._asdict(), "alarms": "{}"}
+            for metric in new]  # fmt: skip
+
+
+def declare_guardrails(
+    connection: Connection, rows: Sequence[Mapping[str, Any]], baseline: int, asked: int = 0
+) -> None:
+    """Write new metrics down. Their baseline is fixed, and duels from the next one on count."""
+    told = {"baseline": baseline, "since": asked, "booked": asked}
+    if rows:
+        connection.execute(insert(schema.metrics), [{**row, **told} for row in rows])
 
 
 def read_metrics(connection: Connection, experiment: int) -> Sequence[Any]:
@@ -214,9 +222,13 @@ def shows_one(head: ExperimentRow) -> bool:
     return str(head["display"]) == "one"
 
 
-def baseline_of(head: ExperimentRow) -> int:
-    """Return the arm that the others are compared with: the fallback, or the first one."""
-    return int(head["fallback"] or 0)
+def is_metric_due(connection: Connection, head: ExperimentRow, moment: int) -> bool:
+    """Whether a duel is to be booked for a metric."""
+    return head["held"] is None and any(
+        _due(connection, head["id"], metric, metric.booked, moment, head["lag"], most=1)
+        for metric in read_metrics(connection, head["id"])
+        if metric.booked < head["asked"]
+    )
 
 
 # Booking.
@@ -277,12 +289,13 @@ class MetricCounts:
 
 
 def _due(
-    connection: Connection, experiment: int, metric: Any, after: int, moment: int, lag: int
-) -> list[Any]:
-    """Return the next duels that are due for a metric; at most `_MAX_ROWS`."""
+    connection: Connection, experiment: int, metric: Any, after: int, moment: int, lag: int,
+    most: int = _MAX_ROWS,
+) -> list[Any]:  # fmt: skip
+    """Return the next duels that are due for a metric."""
     columns = ("number", "first", "second", "asked", "enters")
     latest = moment - metric.within - lag
-    for n in (1, _MAX_ROWS):  # mostly none is due
+    for n in (1, most):  # mostly none is due
         rows = connection.execute(
             statements.duels_after(*columns), {"experiment": experiment, "after": after, "n": n}
         ).mappings()
@@ -350,7 +363,8 @@ def read_guardrails(
     found = []
     for metric in metrics:
         counts = kept.get(metric.number, MetricCounts(k))
-        book_due(connection, experiment, metric, counts, moment, state.settings.lag, None)
+        if state.head["held"] is None:
+            book_due(connection, experiment, metric, counts, moment, state.settings.lag, None)
         found.append(report_metric(metric, counts, state.head, state.arms, joined))
     return tuple(found)
 
@@ -359,7 +373,7 @@ def report_metric(
     metric: Any, counts: MetricCounts, head: ExperimentRow, arms: Sequence[str], joined: Any
 ) -> ReportedGuardrail:
     """Return the rates and differences of a metric. An arm that has had an alarm keeps it."""
-    base, one, known = baseline_of(head), shows_one(head), json.loads(metric.alarms)
+    base, one, known = int(metric.baseline), shows_one(head), json.loads(metric.alarms)
     n, k = counts.by_arm(one=one)
     error = float(head["error"])
     lower, upper = rate_interval(k, n, error)

@@ -12,11 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import select
+
 from duelay._core import checks
 from duelay._core.duration import Duration
 from duelay._core.jit.background import COMPILER
 from duelay.errors import InvalidValueError, StoreError, UnknownExperimentError
 from duelay.live.experiment import Experiment
+from duelay.live.storage import schema
 from duelay.live.storage.statements import read_heads
 from duelay.live.storage.store import Store, open_store
 from duelay.live.validation import WINDOW
@@ -130,9 +133,14 @@ class Upkeep:
         troubles = {}
         with self.store.reading() as connection:
             heads = read_heads(connection)
+            behind = {metric.experiment: metric.booked for metric in connection.execute(
+                select(schema.metrics).order_by(schema.metrics.c.booked.desc()))}  # fmt: skip
         for gone in self._open.keys() - {head["name"] for head in heads}:
             del self._open[gone]
-        for name in (head["name"] for head in heads if not is_at_rest(head)):
+        for head in heads:
+            name = head["name"]
+            if is_at_rest(head) and behind.get(head["id"], head["asked"]) == head["asked"]:
+                continue
             try:
                 if name not in self._open:
                     self._open[name] = Experiment.open(self.store, name, **self._opened)

@@ -137,7 +137,7 @@ class LiveStanding(Standing):
         if self.p_value is not None:
             guess += f" (p = {self.p_value:.2g})"
         waiting = 0 if self.evidence is None else int(self.evidence.n_open.sum()) // 2
-        return guess + (f"; {waiting:,} open duels may still decide" if waiting else "")
+        return guess + (f"; {waiting:,} open {self._unit}s may still decide" if waiting else "")
 
     @property
     def p_value(self) -> float | None:
@@ -252,10 +252,11 @@ class LiveStanding(Standing):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
-        return (*super().warnings, *self._repeats(), *self._worse())
+        return (*super().warnings, *self._repeats(), *self.harms)
 
-    def _worse(self) -> tuple[str, ...]:
-        """Return a sentence for each arm that a guard-rail alarms about."""
+    @property
+    def harms(self) -> tuple[str, ...]:
+        """A sentence for each arm that a guard-rail alarms about."""
         return tuple(
             describe_alarm(found, arm)
             for found in self.guardrails
@@ -268,8 +269,8 @@ class LiveStanding(Standing):
         if n < 10 or n < 0.2 * self.tick:
             return ()
         return (
-            f"{n:,} of {self.tick:,} duels were of a unit that had had the pair before, and do not "
-            "count as evidence: ask more units",
+            f"{n:,} of {self.tick:,} {self._unit}s were of a unit that had had the pair before, "
+            "and do not count as evidence: ask more units",
         )
 
     def __str__(self) -> str:
@@ -285,7 +286,8 @@ class LiveStanding(Standing):
     @property
     def headline(self) -> str:
         """Who leads or has won, and how sure that is, in a sentence."""
-        held = "; booking is held, no duel enters the evidence" if self.booking == "held" else ""
+        held = f"; booking is held, no {self._unit} enters the evidence"
+        held = held if self.booking == "held" else ""
         shown = f" with {self.chosen}, which is shown to everybody" if self.chosen else ""
         status = "" if self.status == "running" else f"; {self.status}{shown}"
         return super().headline + held + status

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ _MIN_CHANCE_OF_RIVAL = 0.1  # an arm with less is not named among those that are
 _MAX_CLOSE = 3  # arms that are named
 _VERDICTS = ("winner", "good_enough", "equivalent")  # of the evidence, with its guarantee
 _ENDS = (*_VERDICTS, "undecided", "no_winner", "off")
+_ALIKE = ("close", "equivalent")  # no arm is said to be better
 _KNOWN = ("close", "leads", "undecided", *_VERDICTS)  # an arm is best, as far as can be told
 
 _HEADLINES = {  # by state, with the name of the arm that leads
@@ -79,6 +80,8 @@ class Difference:
     upper: float | None  # None if it has no end
     confidence: float  # with which the interval, and the verdict if there is one, hold at all looks
 
+    is_stated: bool = True  # False for a lift that may as well be the other way round
+
     @property
     def amount(self) -> str:
         """The difference in a few words: "12 more", of 100 visitors, or "12 % higher"."""
@@ -124,6 +127,7 @@ class Summary:
     lacks: str  # what is needed before an arm is said to lead; empty if nothing is
     doubts: list[str]  # why the numbers may be wrong: alarms of the tests of assumptions
     arms: list[ArmSummary]
+    harms: list[str] = field(default_factory=list)  # arms that a guard-rail alarms about
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Summary:
@@ -171,6 +175,8 @@ def summarise(standing: LiveStanding) -> Summary:
         difference = Difference(
             "visitors" if standing.rates is None else "lift", standing.arms[best],
             standing.arms[rival], found.value, found.lower, found.upper, _confidence(standing),
+            # The rates of all visitors may be in the other order: these are of other visitors.
+            is_stated=standing.rates is None or state not in _ALIKE or found.lower >= 0.0,
         )  # fmt: skip
     chance = float(standing.chances[best]) if is_known else None
     shows_one = standing.rates is not None
@@ -188,12 +194,14 @@ def summarise(standing: LiveStanding) -> Summary:
     if state == "off":
         lacks = "Numbers for a decision are left out until this is mended."
     sentences += [lacks] if lacks else []
+    harms = standing.harms
+    sentences += [f"Guard-rail, {words}." for words in harms]
     if state in ("close", "leads", "good_enough", "equivalent", "undecided"):
         said = standing.verdict_words
         is_name = any(said.startswith(arm) for arm in standing.arms)
         sentences += [f"{said if is_name else said[:1].upper() + said[1:]}."] if said else []
     if difference is not None:
-        sentences.append(_difference_words(difference))
+        sentences.append(difference_words(difference))
     if chance is not None and state in ("close", "leads"):
         sentences.append(f"The chance that {name} is the best: {percent(chance)}.")
     if loss is not None and state not in ("winner", "equivalent"):
@@ -219,6 +227,7 @@ def summarise(standing: LiveStanding) -> Summary:
         time_left=time,
         lacks=lacks,
         doubts=doubts,
+        harms=list(harms),
         arms=_arms(standing, gap, is_known),
     )
 
@@ -415,6 +424,8 @@ def _headline(standing: LiveStanding, state: State) -> str:
         return f"No difference that matters: {listed([name, *_alike(standing)], 'or')} will do"
     if state == "close":
         return f"{_close_words(standing)} are close"
+    if state == "no_answers" and standing.rates is not None:
+        return "No conversions yet"
     if state != "off":
         return _HEADLINES[state].format(name)
     if standing.winner is not None:
@@ -449,6 +460,9 @@ def _doubt_words(doubts: Sequence[str]) -> list[str]:
 
 def _early_words(standing: LiveStanding) -> str:
     if not standing.is_heard:
+        if standing.rates is not None:
+            has_none = f"None of {_many(standing.tick, 'visitor')} has converted yet."
+            return has_none if standing.tick else "No visitor has come yet."
         has_none = f"No answer has come to {_many(standing.tick, 'duel')}."
         return has_none if standing.tick else "No duel has been asked."
     answers = np.where(standing.candidates & standing.present, count_answers(standing), np.inf)
@@ -457,14 +471,19 @@ def _early_words(standing: LiveStanding) -> str:
     return f"{standing.arms[fewest]} has {n}: each arm needs {MIN_ANSWERS}."
 
 
-def _difference_words(one: Difference) -> str:
+def difference_words(one: Difference) -> str:
     """Return the difference in a sentence.
 
-    >>> _difference_words(Difference("visitors", "green", "red", 0.12, 0.031, 0.21, 0.95))
+    >>> difference_words(Difference("visitors", "green", "red", 0.12, 0.031, 0.21, 0.95))
     'Of 100 visitors, about 12 more choose green than red (between 3 and 21).'
-    >>> _difference_words(Difference("lift", "green", "red", 0.12, 0.031, None, 0.95))
+    >>> difference_words(Difference("lift", "green", "red", 0.12, 0.031, None, 0.95))
     'The conversion rate of green is about 12 % higher than that of red (from 3 % higher on).'
+    >>> difference_words(Difference("lift", "green", "red", 0.1, -0.2, 0.4, 0.95, is_stated=False))
+    'The conversion rate of green may be from 20 % lower to 40 % higher than that of red.'
     """
+    if not one.is_stated:
+        ends = one.ends.replace("between ", "from ").replace(" and ", " to ")
+        return f"The conversion rate of {one.arm} may be {ends} than that of {one.rival}."
     if one.measure == "visitors":
         said = f"Of 100 visitors, about {one.amount} choose {one.arm} than {one.rival}"
     else:
@@ -549,10 +568,11 @@ def _time_words(standing: LiveStanding, days: list[float] | None) -> str:
         return ""
     if standing.status == "paused":
         return "the experiment is paused"
+    units = "duels" if standing.rates is None else "visitors"
     if days is not None and (left := standing.duels_left) is not None:
-        return time_left(left, standing.seconds_per_duel) or "the open duels may be enough"
+        return time_left(left, standing.seconds_per_duel) or f"the open {units} may be enough"
     if standing.seconds_per_duel is None:
-        return "no duels have been asked lately"
+        return f"no {units} have {'come' if standing.rates is not None else 'been asked'} lately"
     return "too early to say"
 
 

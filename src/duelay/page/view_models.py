@@ -50,7 +50,7 @@ class Advice:
 
     kind: str  # "wait" (no answers yet), "go-on", "stop", "off" (something is wrong), "paused"
     words: str  # a sentence
-    duels: str = ""  # "about 1,200 more duels", where it is "go-on"
+    duels: str = ""  # "about 1,200 more duels", or visitors, where it is "go-on"
 
 
 @dataclass(frozen=True)

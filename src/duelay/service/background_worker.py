@@ -256,7 +256,8 @@ class BackgroundWorker:
         gap = (asked[0] - asked[-1]) / MICRO / (_RECENT - 1)
         silent = self._time_of(head) - max(asked[0], began or 0) / MICRO
         if silent > max(self._quiet, _GAPS * gap):
-            words = f"no duel has been asked for {in_brief(silent)}, and usually there is one "
+            none = "visitor has come" if head["display"] == "one" else "duel has been asked"
+            words = f"no {none} for {in_brief(silent)}, and usually there is one "
             self._note(head, "silent", str(asked[0]), words + f"every {in_brief(gap)}")
 
     def _note(self, head: ExperimentRow, kind: str, about: str, words: str) -> None:

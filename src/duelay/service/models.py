@@ -5,7 +5,8 @@ A standing is answered as `duelay.live.standing.StandingReport`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -36,6 +37,7 @@ Length = Annotated[str, StringConstraints(min_length=2, max_length=40)]
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+    fixed: ClassVar[Mapping[str, str]] = {}  # why fields of other bodies are not taken here
 
     @model_validator(mode="before")
     @classmethod
@@ -44,10 +46,10 @@ class _Body(BaseModel):
         for name in given if isinstance(given, dict) else ():
             if name not in cls.model_fields:
                 shown, near = name[:_MAX_SHOWN], nearest(name[:_MAX_SHOWN], cls.model_fields)
+                why = cls.fixed.get(name, f"extra inputs are not permitted{near}")
                 raise PydanticCustomError(
-                    UNKNOWN_FIELD, "{field}: extra inputs are not permitted{near}",
-                    {"field": shown, "near": near},
-                )  # fmt: skip
+                    UNKNOWN_FIELD, "{field}: {why}", {"field": shown, "why": why}
+                )
         return given
 
 
@@ -150,8 +152,20 @@ class NewPlan(_Body):
         return self
 
 
+_NO_CHANGE = "it is said when an experiment is made, and does not change"
+_BY_MARGIN = (
+    f"{_NO_CHANGE}: bets on a margin begin with the first duel, and to choose one by what is known "
+    "would make its verdict wrong more often. Make a new experiment with it"
+)
+_FIXED = dict.fromkeys(NewExperiment.model_fields, _NO_CHANGE)
+_FIXED |= {"margin": _BY_MARGIN, "end": _BY_MARGIN}
+_FIXED |= {"arms": "say add_arms or retire_arms", "guardrails": "say add_guardrails"}
+
+
 class ExperimentChange(_Body):
     """What is to be changed: the status, the booking, or arms that come or go."""
+
+    fixed = _FIXED
 
     status: Literal["running", "paused", "finished"] | None = None
     arm: Word | None = Field(

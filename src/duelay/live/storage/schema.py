@@ -337,6 +337,7 @@ metrics = Table(
     _of_experiment(),
     _number("number", primary_key=True),
     Column("name", Text, nullable=False),
+    _number("baseline", nullable=False),  # the arm that the others are compared with
     Column("bound", Double),  # the excess over the baseline that is allowed; NULL to measure only
     Column("within", BigInteger, nullable=False),  # the age by which an event counts
     Column("since", BigInteger, nullable=False),  # duels asked before it was declared

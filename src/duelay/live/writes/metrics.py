@@ -63,9 +63,12 @@ class TellMetric(Operation):
         if told is not None:
             is_own = told.at in self.tried
             return ("late" if told.late else "counted") if is_own else "repeated"
-        age = at - duel["asked"]
-        allowed = metric.within + (state.settings.lag if self.at is None else 0)
-        is_late = age > allowed or duel["number"] <= metric.booked
+        come, allowed = at, metric.within
+        if self.at is None:
+            held = state.head["held"]
+            come = at if held is None else min(at, held)
+            allowed += state.settings.lag
+        is_late = come - duel["asked"] > allowed or duel["number"] <= metric.booked
         self.tried.append(at)
         connection.execute(insert(events), key | {"at": at, "late": is_late})
         return "late" if is_late else "counted"
@@ -93,7 +96,9 @@ def _place(state: ExperimentState, duel: DuelRow, arm: str | None) -> int:
 
 
 def book_metrics(connection: Connection, state: ExperimentState, moment: int) -> None:
-    """Book the duels that are due for each metric, and raise alarms."""
+    """Book the duels that are due for each metric, and raise alarms; not while this is held."""
+    if state.head["held"] is not None:
+        return
     experiment, k = state.settings.id, len(state.arms)
     for metric in read_metrics(connection, experiment):
         counts = MetricCounts(k)

@@ -17,6 +17,7 @@ from duelay._core.arrays import Booleans, Floats, Integers
 from duelay.ledger.evidence.booking import NO_STAKE
 from duelay.ledger.evidence.eprocess import EProcess
 from duelay.ledger.evidence.stored_duels import book_rows, count_news, wait_now
+from duelay.live.guardrails import is_metric_due
 from duelay.live.state import (
     ExperimentState,
     Settings,
@@ -81,6 +82,8 @@ def _goes_on(head: ExperimentRow) -> bool:
 
 def is_due(connection: Connection, head: ExperimentRow, moment: int) -> bool:
     """Whether to settle at a moment would change anything: news to look at, or duels to book."""
+    if is_metric_due(connection, head, moment):
+        return True
     if is_at_rest(head):
         return False
     if head["moment"] > head["settled"] or (_goes_on(head) and is_spent(head, moment)):

@@ -159,6 +159,8 @@ class Writer(Committer):
             state.widen_time_buckets(connection, moment)
             for request in group:
                 request.error = None
+            if self.clock.is_missing:
+                group = self._refuse_without_clock(group)
             tells = [request for request in group if isinstance(request, Tell)]
             record_answers(connection, state, ages, tells, moment)
             for request in group:
@@ -176,6 +178,16 @@ class Writer(Committer):
             ages.save(connection, self.id)
             state.save(connection, moment)
         self.state, self.has_shown_winner = state, False
+
+    def _refuse_without_clock(self, group: list[Request]) -> list[Request]:
+        """Refuse what needs the clock of the experiment, which this process lacks."""
+        kept: list[Request] = []
+        for request in group:
+            if isinstance(request, Operation) and not request.needs_clock:
+                kept.append(request)
+            else:
+                request.error = self.clock.missing()
+        return kept
 
     def _operate(
         self, act: Operation, connection: Connection, state: ExperimentState, moment: int

@@ -27,6 +27,7 @@ def upgrade() -> None:
         _experiment(),
         sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("baseline", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("bound", sa.Double(), nullable=True),
         sa.Column("within", sa.BigInteger(), nullable=False),
         sa.Column("since", sa.BigInteger(), nullable=False),
