@@ -147,7 +147,7 @@ def main() -> None:
         named.append([f"`{name.replace(' ', '_')}`", fault, cells[0], *cells[3:]])
         print(name, *cells, flush=True)
     pages.keep("alarms", COMMAND, [
-        pages.table(["sound experiments", "any alarm, at any look"], rows),
+        pages.table(["experiments without a fault", "any alarm, at any time"], rows),
         pages.table(["test", "fault", "alone at 5 %, at the end", "named while it runs",
                      "named after the declaration"], named),
     ])  # fmt: skip

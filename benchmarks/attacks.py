@@ -7,12 +7,11 @@ two processes, arms that an operator who sees everything retires and adds. `poli
 policies by coin, heavy tails, and answers that never come, at a share that depends on the pair.
 `live` does such things to live experiments: see `live_attacks`.
 
-``--out FILE`` keeps each entry as it is measured, and does not measure again what is there.
+What is in the folder ``attacks/`` already is not measured again.
 """
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import math
@@ -34,7 +33,7 @@ from duelay.ledger.display_order import arrange
 from duelay.ledger.evidence.winner_threshold import NOBODY
 from duelay.policies.turn import select
 
-COMMAND = "python -m benchmarks attacks"
+RESULTS = Path("attacks")
 DAY = 200  # duels, one a second
 STALE = 50  # duels, on average, until one of two processes looks at the evidence again
 ARMS = (2, 3, 6, 12)
@@ -264,11 +263,11 @@ def operate(ledger: Any, adds: bool, keeps_two: bool) -> Any:
 
 
 class Measured:
-    """The shares of false declarations that are measured, in a file if there is one."""
+    """The shares of false declarations that are measured, in a file."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path) -> None:
         self._path, self._known = path, {}
-        if path is not None and path.exists():
+        if path.exists():
             self._known = dict(json.loads(line) for line in path.read_text().splitlines())
 
     def share(self, runs: int, words: tuple[Any, ...], measure: Callable[..., float]) -> str:
@@ -276,9 +275,8 @@ class Measured:
         name = " | ".join(map(str, (runs, *words)))
         if name not in self._known:
             self._known[name] = float(measure(k=words[-1]))
-            if self._path is not None:
-                with self._path.open("a") as file:
-                    file.write(json.dumps([name, self._known[name]]) + "\n")
+            with self._path.open("a") as file:
+                file.write(json.dumps([name, self._known[name]]) + "\n")
         print(name, self._known[name], flush=True)
         return f"{100 * self._known[name]:.1f} %"
 
@@ -328,21 +326,14 @@ def policies(runs: int, n: int, measured: Measured) -> pages.Part:
 
 def main() -> None:
     """Make the tables that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", nargs="*", default=["operations", "policies", "live"])
-    parser.add_argument("--quick", action="store_true", help="few runs, nothing written")
-    parser.add_argument("--out", type=Path, help="a file that keeps what is measured")
-    options = parser.parse_args()
-    runs, measured = 20 if options.quick else 1000, Measured(options.out)
+    RESULTS.mkdir(exist_ok=True)
+    measured = Measured(RESULTS / "shares.jsonl")
     makers = {
-        "operations": lambda: operations(runs, 2000, measured),
-        "policies": lambda: policies(runs, 3000, measured),
-        "live": lambda: live_attacks.table(5 if options.quick else None, options.out),
+        "operations": lambda part: operations(1000 // part, 2000, measured),
+        "policies": lambda part: policies(1000 // part, 3000, measured),
+        "live": lambda part: live_attacks.table(part, RESULTS / "live.jsonl"),
     }
-    for name in options.tables:
-        made = makers[name]()
-        if not options.quick:
-            pages.keep(f"attacks-{name}", COMMAND, [made])
+    pages.make_tables("attacks", makers)
 
 
 if __name__ == "__main__":

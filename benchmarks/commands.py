@@ -42,7 +42,7 @@ COMMANDS = {
     "abtest": Command(
         ("benchmarks/abtest.py",),
         "visitors and false winners of A/B tests, in howto/ab-test.md",
-        "10 minutes",
+        "15 minutes",
     ),
     "margin": Command(
         ("benchmarks/margin.py",),
@@ -51,7 +51,7 @@ COMMANDS = {
     ),
     "attacks": Command(
         ("benchmarks/attacks.py",),
-        "attacks on the guarantee, in studies.md; operations, policies or live for one table",
+        "attacks on the guarantee, in studies.md, results in attacks/; NAME ... makes some tables",
         "1 hour",
     ),
     "turns": Command(

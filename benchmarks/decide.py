@@ -9,7 +9,6 @@ does not hold, 50 runs each.
 
 from __future__ import annotations
 
-import argparse
 import math
 from typing import Any
 
@@ -271,21 +270,13 @@ def broken(runs: int, horizon: int, arms: tuple[int, ...] = (2, 4)) -> pages.Par
 
 def main() -> None:
     """Make the tables that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", nargs="*", default=["declared", "tied", "covered", "broken"])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs, nothing written")
-    options = parser.parse_args()
-    part = 10 if options.quick else 1
     makers = {
-        "declared": lambda: until_declared(1000 // part),
-        "tied": lambda: false_ones(2000 // part, 20_000),
-        "covered": lambda: coverage(1000 // part, 10_000),
-        "broken": lambda: broken(50 // part, 5000),
+        "declared": lambda part: until_declared(1000 // part),
+        "tied": lambda part: false_ones(2000 // part, 20_000),
+        "covered": lambda part: coverage(1000 // part, 10_000),
+        "broken": lambda part: broken(50 // part, 5000),
     }
-    for name in options.tables:
-        made = makers[name]()
-        if not options.quick:
-            pages.keep(f"decide-{name}", "python -m benchmarks decide", [made])
+    pages.make_tables("decide", makers)
 
 
 if __name__ == "__main__":

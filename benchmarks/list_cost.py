@@ -7,7 +7,6 @@ its client in one process.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 import warnings
@@ -110,10 +109,7 @@ def main() -> None:
         rows = [measure(Path(folder), n) for n in SIZES]
     columns = ["experiments", "first page, s: the first time", "later", "last page", "a search",
                "all of them as JSON"]  # fmt: skip
-    parts = [pages.table(columns, rows)]
-    print(pages.render(parts))
-    if "--write" in sys.argv:
-        pages.keep("list", "python -m benchmarks list", parts)
+    pages.show("list", "list", [pages.table(columns, rows)])
 
 
 if __name__ == "__main__":

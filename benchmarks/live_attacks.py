@@ -304,11 +304,11 @@ def served(
 
 
 class Known:
-    """The experiments that are measured, in a file if there is one."""
+    """The experiments that are measured, in a file."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path) -> None:
         self._path, self.found = path, {}
-        if path is not None and path.exists():
+        if path.exists():
             rows = [json.loads(line) for line in path.read_text().splitlines()]
             self.found = {tuple(name): Found(*row) for name, row in rows}
 
@@ -316,9 +316,8 @@ class Known:
         """Play an experiment unless it is known."""
         if (name, seed) not in self.found:
             found = self.found[name, seed] = play(seed)
-            if self._path is not None:
-                with self._path.open("a") as file:
-                    file.write(json.dumps([[name, seed], found]) + "\n")
+            with self._path.open("a") as file:
+                file.write(json.dumps([[name, seed], found]) + "\n")
 
     def row(self, name: str) -> list[str]:
         """Return a row of the table."""
@@ -334,16 +333,15 @@ class Known:
                 f"{100 * false / n:.1f} %", f"{most:.1f} %"]  # fmt: skip
 
 
-def table(runs: int | None, path: Path | None) -> pages.Part:
-    """Make the table: `runs` experiments of each setting, or as many as its row is to have."""
+def table(part: int, path: Path) -> pages.Part:
+    """Make the table of all settings, with one `part`-th of the experiments."""
     known = Known(path)
-    n = RUNS if runs is None else runs
     with tempfile.TemporaryDirectory(dir=folder_in_memory()) as folder:
         store = f"sqlite:///{folder}/x.db"
-        for seed in tqdm(range(n), leave=False, disable=None):
+        for seed in tqdm(range(RUNS // part), leave=False, disable=None):
             for name, setting in SETTINGS.items():
                 known.add(name, seed, functools.partial(attacked, store, setting))
-    n = RUNS_OF_SERVERS if runs is None else runs
+    n = RUNS_OF_SERVERS // part
     if any((name, seed) not in known.found for name in SERVERS for seed in range(n)):
         with two_servers() as play_served:
             for seed in tqdm(range(n), leave=False, disable=None):

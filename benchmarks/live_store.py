@@ -258,9 +258,7 @@ def main() -> None:
         quick = MEMORY if name in ("tied", "agreement") and Path(MEMORY).is_dir() else None
         with tempfile.TemporaryDirectory(dir=quick) as folder:
             parts = PARTS[name](Path(folder))
-        print(pages.render(parts), flush=True)
-        if "--write" in sys.argv:
-            pages.keep(f"live-{name}", "python -m benchmarks live", parts)
+        pages.show(f"live-{name}", "live", parts)
 
 
 if __name__ == "__main__":

@@ -193,10 +193,7 @@ def main() -> None:
         ])  # fmt: skip
     columns = [f"one worker, {CLIENTS} clients", "asks and tells a second", "ratio",
                "median, ms", "99th percentile, ms", "ratio"]  # fmt: skip
-    parts = [pages.table(columns, rows)]
-    print(pages.render(parts))
-    if "--write" in sys.argv:
-        pages.keep("load", "python -m benchmarks load", parts)
+    pages.show("load", "load", [pages.table(columns, rows)])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ exactly the margin, 1000 runs each.
 
 from __future__ import annotations
 
-import argparse
 import math
 from typing import NamedTuple
 
@@ -21,7 +20,6 @@ from duelay.simulation import Setting
 
 ERROR, POWER = 0.05, 0.9
 MARGINS = (0.1, 0.05, 0.02)
-COMMAND = "python -m benchmarks margin"
 
 
 class Row(NamedTuple):
@@ -123,16 +121,8 @@ def false(runs: int) -> pages.Part:
 
 def main() -> None:
     """Make the tables that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", nargs="*", default=["equal", "false"])
-    parser.add_argument("--quick", action="store_true", help="a tenth of the runs, nothing written")
-    options = parser.parse_args()
-    part = 10 if options.quick else 1
-    makers = {"equal": lambda: equal(300 // part), "false": lambda: false(1000 // part)}
-    for name in options.tables:
-        made = makers[name]()
-        if not options.quick:
-            pages.keep(f"margin-{name}", COMMAND, [made])
+    makers = {"equal": lambda part: equal(300 // part), "false": lambda part: false(1000 // part)}
+    pages.make_tables("margin", makers)
 
 
 if __name__ == "__main__":

@@ -68,12 +68,9 @@ def main() -> None:
         costs = [processor(Path(folder), k) for k in ARMS]
     columns = ["duels", "arms", "first view, KB over the wire", "loaded, s: the first of all",
                "the others", "an update, ms: median", "best"]  # fmt: skip
-    parts = [pages.table(columns, rows)]
-    print(pages.render(parts))
     names = ["duels", "arms", "processor, ms: an experiment", "a pair", "the list"]
     print(pages.render([pages.table(names, costs)]))
-    if "--write" in sys.argv:
-        pages.keep("page", "python -m benchmarks page", parts)
+    pages.show("page", "page", [pages.table(columns, rows)])
 
 
 if __name__ == "__main__":

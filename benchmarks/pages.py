@@ -8,10 +8,12 @@ with what is kept, and makes the quick ones anew.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -82,6 +84,29 @@ def keep(name: str, command: str, parts: Sequence[Part], root: Path = ROOT) -> N
     folder.mkdir(exist_ok=True)
     write_whole(folder / f"{name}.json", spell(command, parts).encode())
     write(name, root)
+
+
+def show(name: str, command: str, parts: Sequence[Part]) -> None:
+    """Print what a command has found, and keep it if the command line has `--write`."""
+    print(render(parts), flush=True)
+    if "--write" in sys.argv:
+        keep(name, f"python -m benchmarks {command}", parts)
+
+
+def make_tables(command: str, makers: Mapping[str, Callable[[int], Part]]) -> None:
+    """Make the tables that the command line names, or all, and keep each as COMMAND-NAME.
+
+    A maker is told by what to divide its number of runs: 1, or 10 with `--quick`, which keeps
+    nothing.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {command}")
+    parser.add_argument("tables", nargs="*", default=list(makers))
+    parser.add_argument("--quick", action="store_true", help="a tenth of the runs, nothing written")
+    options = parser.parse_args()
+    for name in options.tables:
+        made = makers[name](10 if options.quick else 1)
+        if not options.quick:
+            keep(f"{command}-{name}", f"python -m benchmarks {command}", [made])
 
 
 def spell(command: str, parts: Sequence[Part]) -> str:

@@ -66,7 +66,7 @@ FIRST = (
     "assumptions/test_assumptions.py",
     "simulation/test_shortcuts.py",
     "experiments/test_experiments.py",
-    "_core/test_escaping.py",
+    "_core/test_escapes.py",
     "experiments/test_cluster.py",
     "assumptions/test_by_clock.py",
     "policies/test_rules.py",

@@ -391,7 +391,7 @@ def booked(history, t, window, first_wait=None, first_share=0.75, least=10):
     Also the duels of two arms that are neither heard in time nor booked.
     """
     window = 1 << 16 if window is None else window
-    found, done, matured, answered, refit = [], 0, 0, 0, 0
+    found, done, n_booked, answered, refit = [], 0, 0, 0, 0
     kappa = first_share / (2 - first_share)
     waits, stakes = {}, {}
     for now in range(1, t + 1):
@@ -411,10 +411,10 @@ def booked(history, t, window, first_wait=None, first_share=0.75, least=10):
                 if stakes[s] is None:  # no bet: an answer that was heard before it was passed over
                     is_answered = bool(past.won and past.delay <= min(now - s, window))
                 found.append((s, is_answered, stakes[s]))
-                matured, answered = matured + 1, answered + is_answered
-                if matured >= refit:
-                    share = min(1.0, (2 * answered + 10 * first_share) / (matured + 10))
-                    kappa, refit = share / (2 - share), matured + matured // 20 + 1
+                n_booked, answered = n_booked + 1, answered + is_answered
+                if n_booked >= refit:
+                    share = min(1.0, (2 * answered + 10 * first_share) / (n_booked + 10))
+                    kappa, refit = share / (2 - share), n_booked + n_booked // 20 + 1
             done += 1
         waits[now], stakes[now] = w, kappa if n >= least or first_wait is not None else None
     still_open = []
@@ -454,6 +454,25 @@ def eprocess(
         n_open[i, j] += 1
         n_open[j, i] += 1
     return np.einsum("g,gij->ij", weights, wealth), wins, n_open
+
+
+def planned_bets(planned):
+    """The gaps and weights for a planned gap, one after another, each up to 0.45."""
+    gaps = [planned * 2**x for x in (-3, -2, -1, -0.5, 0, 0.5, 1, 1.5, 2)]
+    if gaps[-1] < 0.45:
+        step = (0.45 / gaps[-1]) ** (1 / 3)
+        gaps += [gaps[-1] * step, gaps[-1] * step**2, 0.45]
+    gaps = [g for g in gaps if g < 0.45] + [0.45]
+    logs = [math.log(g) for g in gaps]
+    wide = []  # how far it is to the neighbours on either side, halved
+    for place in range(len(logs)):
+        low, high = logs[max(place - 1, 0)], logs[min(place + 1, len(logs) - 1)]
+        wide.append(float(high - low) / (2 if 0 < place < len(logs) - 1 else 1))
+    bump = [min((g / planned) ** 2, (planned / g) ** 1.5) * w
+            for g, w in zip(gaps, wide, strict=True)]  # fmt: skip
+    weights = [0.9 * b / sum(bump) + 0.1 * w / sum(wide)
+               for b, w in zip(bump, wide, strict=True)]  # fmt: skip
+    return np.array(gaps), np.array(weights)
 
 
 def tie_odds(phi, m0, m1):

@@ -15,6 +15,8 @@ import uuid
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 # The pipe closes when whoever started it ends, be it by kill -9.
 _WATCH = 'read _; "$1/pg_ctl" -D "$2/data" -m immediate -s stop; rm -rf "$2"'
 _SETTINGS = """
@@ -104,6 +106,12 @@ class PostgreSQL:
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         yield self.url(name)
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def need(program):
+    """Leave a test out where a program is not installed."""
+    if shutil.which(program) is None:
+        pytest.skip(f"there is no {program}")
 
 
 def find_programs():

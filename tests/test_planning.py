@@ -187,6 +187,8 @@ def test_a_plan_writes_a_table_and_a_figure(tmp_path):
         ({"rates": [0.1, 0.2], "delay": "never:0.1,exponential:1h"}, "delay"),
         ({"rates": [0.1, 0.2], "visitors_per_day": 0}, "visitors_per_day"),
         ({"rates": [0.1, 0.2], "visitors_per_day": 1e9}, "horizon"),
+        ({"rates": [0.1, 0.2], "visitors_per_day": 1e308, "horizon": "8w"}, "horizon"),
+        ({"rates": [0.1, 0.2], "visitors_per_day": 1e-300}, "horizon"),
         ({"rates": [0.1, 0.2], "add_arm_at": "1d"}, "add_arm_at"),
         ({"rates": [0.1, 0.2, 0.3], "add_arm_at": "8w"}, "add_arm_at"),
         ({"preferences": 0.5}, "preferences"),

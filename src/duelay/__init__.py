@@ -16,7 +16,8 @@ from duelay.estimates import Estimate, estimate
 from duelay.inference.standing import Standing
 from duelay.logs.history import History
 from duelay.planning import Plan, plan
-from duelay.players.player import Duel, Player
+from duelay.players.duel_records import Duel
+from duelay.players.player import Player
 from duelay.policies import (
     RMED,
     RUCB,

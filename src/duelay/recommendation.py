@@ -87,8 +87,8 @@ def recommend(
         With ``goal="decide"``, the probability with which a declared winner may be wrong; None is
         0.05.
     margin : float, optional
-        With ``goal="decide"``, the largest difference of a win rate from 1/2 that does not matter,
-        such as 0.05. The experiment then also ends when nothing differs by more.
+        With ``goal="decide"``, the smallest difference of a win rate from 1/2 that matters, such as
+        0.05. The experiment then also ends when no difference matters.
 
     Returns
     -------

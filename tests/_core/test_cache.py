@@ -256,6 +256,19 @@ def test_a_sticky_folder_above_is_fine(caches):
     assert cache.find_folder(NAME) == (base / NAME, "")
 
 
+def test_a_link_that_leads_elsewhere_later_changes_nothing(caches):
+    """Who can write to the folder of the link could exchange it after it was checked."""
+    base, _ = caches
+    home, theirs = base.parents[1] / "home", base.parents[1] / "theirs"
+    home.mkdir(mode=0o700)
+    theirs.mkdir()
+    base.parent.symlink_to(home)
+    folder, _ = cache.find_folder(NAME)
+    base.parent.unlink()
+    base.parent.symlink_to(theirs)
+    assert folder == home / "duelay" / NAME and folder.resolve() == folder
+
+
 @pytest.mark.parametrize("which", ["folder", "base", "above"])
 def test_a_folder_of_another_user_is_not_used(caches, capsys, monkeypatch, which):
     base, instead = caches

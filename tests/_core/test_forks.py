@@ -54,7 +54,7 @@ def test_a_fork_while_threads_use_a_player_leaves_it_whole_in_the_child(monkeypa
         tick = player.tick
         player.tell(player.ask())
         plays = player._ledger.plays.sum()
-        told = len(player._told), len(player._heard)
+        told = len(player._duels._told), len(player._duels._heard)
         return plays == player.tick == tick + 1 and told == (tick + 1, tick + 1)
 
     threads = [threading.Thread(target=hammer) for _ in range(3)]

@@ -10,7 +10,7 @@ import scipy.stats
 
 import naive
 from duelay import History
-from duelay.assumptions import share_by_pair
+from duelay.assumptions import check_assumptions, share_by_arm, share_by_pair
 
 NAN = math.nan
 
@@ -193,3 +193,28 @@ def test_pairs_that_never_answer_and_pairs_that_always_do_can_be_compared():
     extreme = {(0, 1): (20, 20), (1, 0): (20, 20), (2, 3): (80, 0), (3, 2): (80, 0)}
     found = check(heard_of(extreme, arms=("red", "blue", "green", "grey")))
     assert found.is_alarm and "red and blue in 200%, on the whole it is 13%" in found.sentence
+
+
+def visitors(seed, rates, display):
+    """An A/B test: visitors see the first arm alone; the rate of all doubles halfway."""
+    rng, n = np.random.default_rng(seed), 12_000
+    first = rng.integers(3, size=n)
+    second = (first + rng.integers(1, 3, size=n)) % 3
+    rate = np.array(rates)[first] * np.where(np.arange(n) < n // 2, 0.5, 1.0)
+    heard = rng.random(n) < rate
+    delay = np.where(heard, rng.exponential(3600, n), NAN)
+    return History(3, first, second, delay, np.where(heard, 1.0, NAN), order="coin",
+                   at=1.7e9 + 60.0 * np.arange(n), now=1.7e9 + 60.0 * n + 1e6,
+                   display=display)  # fmt: skip
+
+
+def test_rates_that_differ_and_change_are_no_fault_where_one_arm_is_shown():
+    """A pair of better arms converts more often, and all rates may rise and fall."""
+    log = visitors(0, (0.2, 0.3, 0.9), "one")
+    findings = check_assumptions(log)
+    assert not [finding.name for finding in findings if finding.is_alarm]
+    (position,) = [finding for finding in findings if finding.name == "position effect"]
+    assert math.isnan(position.p_value) and "there is no first place" in position.sentence
+    assert math.isnan(share_by_arm(log).p_value)
+    alarms = [f.name for f in check_assumptions(visitors(0, (0.2, 0.3, 0.9), "pair")) if f.is_alarm]
+    assert alarms == ["delay by pair", "law drift"]

@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import click
 import pytest
 from sqlalchemy import update
 
@@ -314,3 +315,26 @@ def test_an_experiment_is_finished_reopened_and_archived(command, path):
         assert experiment.status == "running"
     status, _, complaints = command("finish", path, "buttons", "nobody")
     assert status == 2 and "arm must be" in complaints
+
+
+def test_an_arm_is_added_by_the_shell_once_its_cost_is_said(command, monkeypatch, tmp_path):
+    path = f"{tmp_path}/duels.db"
+    Experiment.create(path, "buttons", ["red", "green"]).close()
+    answers = iter([False, True])
+    asked = []
+
+    def confirm(words, abort):
+        asked.append(words)
+        if not next(answers):
+            raise click.Abort
+
+    monkeypatch.setattr(click, "confirm", confirm)
+    status, shown, _ = command("add-arm", path, "buttons", "blue")
+    assert status == 130 and "too early to say" in shown
+    status, shown, _ = command("add-arm", path, "buttons", "blue")
+    assert status == 0 and "too early to say" in shown and len(asked) == 2
+    assert command("add-arm", path, "buttons", "black", "--yes")[0] == 0 and len(asked) == 2
+    with Experiment.open(path, "buttons") as experiment:
+        assert experiment.arms == ("red", "green", "blue", "black")
+    status, _, complaints = command("add-arm", path, "buttons", "red", "--yes")
+    assert status == 2 and "red" in complaints

@@ -16,11 +16,12 @@ import httpx
 import pytest
 
 from duelay.cli.main import main
+from servers import need
 from service.served import ENVIRONMENT, LONG, free_port, is_well, wait_until
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-TUTORIAL = ROOT / "docs" / "tutorials" / "first-live-experiment.md"
+TUTORIAL = ROOT / "docs" / "tutorials" / "first-ab-test.md"
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -62,6 +63,8 @@ class Reader:
 
     def run(self, block):
         """Run a block, but for what installs; that must be there."""
+        if "curl " in block:
+            need("curl")
         commands, kept = block.splitlines(), []
         for line in commands:
             words = shlex.split(line, comments=True) if is_whole(line) else [line]
@@ -141,15 +144,16 @@ def test_the_commands_of_the_tutorial_run_in_their_order(reader):
 
     def before(block):
         if "visitors.py" in block:
-            made = {"name": "button colour", "arms": ["red", "green", "blue"], "window": "1h"}
+            made = {"name": "button colour", "arms": ["green", "blue"], "display": "one"}
             httpx.post(f"{reader.url}/experiments", json=made).raise_for_status()
         if "duelay report" in block:
             reader.stop()
 
     *_, said, _ = reader.read(TUTORIAL, before)
     assert said.startswith("the winner is ")
-    page = (reader.folder / "page.html").read_text()
-    assert said.removeprefix("the winner is ").strip() + " wins" in page
+    winner = said.removeprefix("the winner is ").strip()
+    for name in ("slide.svg", "page.html"):
+        assert f"{winner} wins" in (reader.folder / name).read_text()
 
 
 @pytest.mark.parametrize("page", [README, TUTORIAL], ids=lambda page: page.name)

@@ -21,6 +21,7 @@ import pytest
 from duelay.live import Experiment, connect
 from duelay.live.client.clients import Service
 from duelay.service.keys import create_key
+from servers import need
 from service.served import LONG, free_port, is_well, wait_until
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -197,6 +198,7 @@ def reader(tmp_path):
 
 
 def test_what_the_page_of_the_service_shows_is_what_happens(reader):
+    need("curl")
     reader.read(DOCS / "howto" / "service.md")
 
 
@@ -289,6 +291,7 @@ def shop(reader):
     reader.serve("duelay serve --store duels.db")
     with connect(reader.url) as service:
         service.create("buttons", ["red", "green", "blue"])
+        service.create("headline", ["short", "long"], display="one")
     return reader
 
 
@@ -297,7 +300,8 @@ def application(reader, title, said=""):
     block = fence("web-frameworks.md", said or "app = ", f'title="{title}"')
     names = {"__name__": "shop"}
     exec(block.replace("8000", reader.port), names)
-    reader.names |= {"service": getattr(names.get("buttons"), "_service", None)}
+    opened = names.get("buttons") or names.get("headline")
+    reader.names |= {"service": getattr(opened, "_service", None)}
     return names["app"]
 
 
@@ -321,6 +325,47 @@ def test_a_flask_application_shows_a_duel_and_takes_its_conversion(shop):
     told = [client.post(f"/chosen/{first['id']}").json for _ in range(2)]
     assert client.post("/chosen/nobody").status_code == 404
     check_visit(first, again, app.test_client().get("/").json, told)
+
+
+def check_order(shop, visits, orders):
+    """A visitor keeps its headline, orders count once, and who is not in the test may order."""
+    assert visits[0] == visits[1] and visits[0]["headline"] in ("short", "long")
+    assert [order["status"] for order in orders] == [
+        "counted",
+        "repeated",
+        *["not in the test"] * 2,
+    ]
+    with connect(shop.url) as service:
+        standing = service.open("headline").standing()
+    assert (standing.tick, int(standing.rates.conversions.sum())) == (1, 1)
+
+
+def test_a_fastapi_application_shows_one_arm_and_takes_a_late_order(shop):
+    app = application(shop, "fastapi, one arm", "FastAPI(")
+
+    async def visit():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop") as client:
+            visits = [(await client.get("/")).json() for _ in range(2)]
+            orders = [(await client.post("/order")).json() for _ in range(2)]
+            for cookies in ({}, {"shown": "nobody"}):
+                client.cookies = httpx.Cookies(cookies)
+                orders.append((await client.post("/order")).json())
+            return visits, orders
+
+    check_order(shop, *asyncio.run(visit()))
+
+
+def test_a_flask_application_shows_one_arm_and_takes_a_late_order(shop):
+    pytest.importorskip("flask")
+    app = application(shop, "flask, one arm", "Flask(")
+    client = app.test_client()
+    visits = [client.get("/").json for _ in range(2)]
+    orders = [client.post("/order").json for _ in range(2)]
+    for value in ("", "nobody"):
+        client.set_cookie("shown", value)
+        orders.append(client.post("/order").json)
+    check_order(shop, visits, orders)
 
 
 def test_the_full_application_goes_on_where_the_service_does_not(shop):

@@ -254,6 +254,70 @@ def test_a_stray_time_far_in_the_future_is_noted():
     assert any("after nearly all that is in it" in note for note in found.notes)
 
 
+def test_copied_answers_are_noted_unless_units_tell_them_apart():
+    h = made_logs.make("clean", seed=0, n=2000).history
+    rows = np.sort(np.append(np.arange(h.n), np.flatnonzero(h.is_heard)[:50]))
+    fields = {
+        name: getattr(h, name)[rows] for name in ("first", "second", "delay", "first_won", "at")
+    }
+    copied = dataclasses.replace(h, **fields)
+    (note,) = duelay.estimate(copied).notes
+    assert note.startswith(f"50 of {h.is_heard.sum() + 50:,} answers repeat another row")
+    assert duelay.estimate(dataclasses.replace(copied, unit=rows)).notes == ()
+
+
+def _lose_answers(h, starts, ends):
+    """Return the history without the answers that came in some times."""
+    lost = np.zeros(h.n, dtype=bool)
+    for start, end in zip(starts, ends, strict=True):
+        lost |= (h.answered >= start) & (h.answered < end)
+    return dataclasses.replace(
+        h, delay=np.where(lost, NAN, h.delay), first_won=np.where(lost, NAN, h.first_won)
+    )
+
+
+@pytest.mark.parametrize("kind", ["clean", "never", "bursts", "votes"])
+def test_a_log_without_an_outage_has_no_note(kind):
+    for seed in range(10):
+        assert duelay.estimate(made_logs.make(kind, seed=seed, n=2000).history).notes == ()
+
+
+def test_a_time_without_answers_is_noted_but_not_that_of_every_night():
+    h = made_logs.make("clean", seed=0, n=6000).history
+    day, begin = 86_400.0, float(h.at[0])
+    nights = begin + day * np.arange(4)
+    assert duelay.estimate(_lose_answers(h, nights, nights + 6 * 3600)).notes == ()
+    start = begin + 1.25 * day
+    (note,) = duelay.estimate(_lose_answers(h, [start], [start + 18 * 3600])).notes
+    from_, to = (np.datetime64(word) for word in note.split()[4:7:2])
+    assert abs((from_ - np.datetime64(int(start), "s")).astype(int)) < 1800
+    assert abs((to - np.datetime64(int(start + 18 * 3600), "s")).astype(int)) < 1800
+    assert "were due: were some lost" in note
+
+
+def test_a_headline_does_not_doubt_what_its_intervals_say():
+    """Intervals and evidence are two tests: one may be sure of an arm, and not the other."""
+    rng, n = np.random.default_rng(54), 500
+    first = rng.integers(2, size=n)
+    heard = (rng.random(n) < np.where(first == 0, 0.66, 0.34)) & (rng.random(n) < 0.5)
+    at = 1.7e9 + 60.0 * np.arange(n)
+    delay = np.where(heard, rng.exponential(3600, n), NAN)
+    won = np.where(heard, 1.0, NAN)
+    h = History(2, first, 1 - first, delay, won, at=at, order="coin", chosen_by="design",
+                now=at[-1] + 864_000.0)  # fmt: skip
+    found = duelay.estimate(h)
+    assert found.winner is None and found.lower[0, 1] > 0.5
+    assert "all its intervals are above 1/2" in found.headline
+    assert "not sure" not in found.headline
+
+
+def test_an_order_that_only_seems_even_is_called_measured():
+    h = made_logs.make("clean", seed=0, n=1000).history
+    found = duelay.estimate(dataclasses.replace(h, order=None, chosen_by="design"))
+    assert found.order == "coin?" and found.guarantee.kind == "measured"
+    assert "; measured, not proved: it rests on the coin;" in found.how_sure
+
+
 def test_a_doubt_takes_the_promise_back():
     rng = np.random.default_rng(0)
     n = 3000

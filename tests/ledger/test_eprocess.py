@@ -12,7 +12,7 @@ from duelay import delays
 from duelay.ledger import age_to, clock_to, hear, hear_vote, open_ledger, record
 from duelay.ledger.delay_models.base import expected, final_age, pair_counts, vote
 from duelay.ledger.evidence.eprocess import GAPS, evidence_weights, start_eprocess
-from duelay.ledger.evidence.silence import answered_share, fix_kappa, patience, worth
+from duelay.ledger.evidence.silence import answered_share, fix_kappa, next_wait, worth
 from duelay.problems import Problem
 from helpers import play_beside
 
@@ -235,11 +235,11 @@ def test_late_conversions_count_in_the_waiting_time():
         record(ledger, 0, 1, t)
         if t < 100:
             hear(ledger, 0, 1, t, t + 1)
-    waits = patience(eprocess)
+    waits = next_wait(eprocess)
     assert waits < 10
     hear(ledger, 0, 1, 100, 200)  # at age 100
     assert eprocess.n_heard[0] == 100 and eprocess.delays[0] == 99 + 100
-    assert eprocess.wins[0, 1] < 99 and patience(eprocess) > 1.5 * waits
+    assert eprocess.wins[0, 1] < 99 and next_wait(eprocess) > 1.5 * waits
 
 
 def test_votes_bet_on_either_outcome_and_ties_on_none():
@@ -288,10 +288,10 @@ def test_silence_is_settled_at_three_mean_delays_and_later_while_little_is_heard
         (20, 9999, 500),
     ):
         eprocess.n_heard[0], eprocess.delays[0] = n, total
-        assert patience(eprocess) == age
+        assert next_wait(eprocess) == age
     told = start_eprocess(0.05, 500, 2, delay=delays.Constant(7))
     told.n_heard[0], told.delays[0] = 40, 80
-    assert patience(told) == 7
+    assert next_wait(told) == 7
 
 
 @pytest.mark.interpreted
@@ -306,7 +306,7 @@ def test_the_share_that_answers_is_guessed_as_three_quarters_of_ten_duels_more()
 def test_an_open_duel_is_worth_what_it_will_tell():
     eprocess = start_eprocess(0.05, None, 2)
     assert worth(eprocess) == pytest.approx(0.375 + 0.625 * 0.6**2)  # before anything is known
-    eprocess.n_answered[0], eprocess.n_matured[0], eprocess.kappa[0] = 30, 90, 0.4
+    eprocess.n_answered[0], eprocess.n_booked[0], eprocess.kappa[0] = 30, 90, 0.4
     assert worth(eprocess) == pytest.approx(0.3375 + 0.6625 * 0.4**2)
     assert worth(eprocess._replace(is_vote=True)) == 1.0
     for never, told in ((0.2, 0.8 / 1.2), (0.95, 0.1)):
@@ -317,7 +317,7 @@ def test_an_open_duel_is_worth_what_it_will_tell():
 @pytest.mark.interpreted
 def test_kappa_is_fixed_anew_after_every_20th_part_more():
     eprocess = start_eprocess(0.05, None, 2)
-    eprocess.n_answered[0], eprocess.n_matured[0] = 30, 110
+    eprocess.n_answered[0], eprocess.n_booked[0] = 30, 110
     fix_kappa(eprocess)
     share = 67.5 / 120
     assert eprocess.kappa[0] == pytest.approx(share / (2 - share)) and eprocess.refit[0] == 116
@@ -336,7 +336,7 @@ def test_a_silence_leads_by_kappa_and_counts_its_square():
     hear(ledger, 0, 1, 1, 5)
     for t in range(5, 11):
         age_to(ledger, t)
-    assert not eprocess.n_open.any() and (eprocess.n_matured[0], eprocess.n_answered[0]) == (3, 1)
+    assert not eprocess.n_open.any() and (eprocess.n_booked[0], eprocess.n_answered[0]) == (3, 1)
     assert (eprocess.n_heard[0], eprocess.delays[0], eprocess.oldest[0]) == (1, 4, 10)
     lead, n = 1 - 0.4 + 0.4, 1 + 2 * 0.4**2
     assert eprocess.lead[0, 1] == -eprocess.lead[1, 0] == pytest.approx(lead)

@@ -11,7 +11,12 @@ import duelay
 import naive
 from duelay import Problem, delays
 from duelay.errors import InvalidValueError
-from duelay.ledger.evidence.eprocess import GAPS, evidence_weights, start_eprocess
+from duelay.ledger.evidence.eprocess import (
+    GAPS,
+    evidence_weights,
+    planned_bets,
+    start_eprocess,
+)
 from duelay.ledger.evidence.margin import bet_on_ties
 from duelay.ledger.evidence.silence import fix_kappa, share_now
 from duelay.simulation.world import let_duel, make_world, take_due
@@ -20,9 +25,13 @@ from helpers import play_beside
 ONE = duelay.Decide(display="one")
 
 
+@pytest.mark.parametrize("planned", [None, 0.15])
 @pytest.mark.parametrize("law", ["geometric:0.3", "never:0.4,(uniform:1,15)"])
-def test_the_evidence_is_the_product_of_the_bets_that_are_booked(law):
+def test_the_evidence_is_the_product_of_the_bets_that_are_booked(law, planned):
     looks, problem = [], Problem.from_rates([0.5, 0.9, 0.3])
+    gaps, weight = GAPS, evidence_weights(shows_one=True)
+    if planned is not None:
+        gaps, weight = naive.planned_bets(planned)
 
     def check(t, history, pair, player):
         if t % 59 == 0:
@@ -32,8 +41,8 @@ def test_the_evidence_is_the_product_of_the_bets_that_are_booked(law):
                 t,
                 3,
                 None,
-                GAPS,
-                evidence_weights(shows_one=True),
+                gaps,
+                weight,
                 first_share=0.1,
                 least=3,
             )
@@ -41,7 +50,8 @@ def test_the_evidence_is_the_product_of_the_bets_that_are_booked(law):
             np.testing.assert_array_equal(eprocess.wins, wins)
             looks.append(expected.max())
 
-    play_beside(ONE, delays.parse(law), 240, check, problem)
+    policy = duelay.Decide(display="one", planned=planned)
+    play_beside(policy, delays.parse(law), 240, check, problem)
     assert max(looks) > 2
 
 
@@ -59,6 +69,36 @@ def test_a_bet_is_fair_where_rates_are_equal_and_lost_on_the_worse_arm(rates, ka
             assert better == pytest.approx(1.0) and worse == pytest.approx(1.0)
         else:
             assert worse < 1.0 < better
+
+
+@pytest.mark.parametrize("planned", [1e-6, 0.01, 0.0455, 0.1125, 0.12, 0.2, 0.449, 0.45, 0.499])
+def test_bets_that_are_planned_are_fair_and_of_one_in_all_and_large_at_the_plan(planned):
+    gaps, weight = planned_bets(planned)
+    expected = naive.planned_bets(planned)
+    np.testing.assert_allclose(gaps, expected[0], rtol=1e-9)
+    np.testing.assert_allclose(weight, expected[1], rtol=1e-6)
+    assert (np.diff(gaps) > 0).all() and 0 < gaps[0] and gaps[-1] == GAPS[-1] < 0.5
+    assert (weight > 0).all() and weight.sum() == pytest.approx(1.0)
+    assert weight[np.abs(gaps - planned).argmin()] > 0.2
+
+
+def test_a_margin_is_what_an_experiment_with_one_arm_at_a_time_is_planned_for():
+    def gaps(**said):
+        return duelay.Decide(**said).ledger(2).assumed.gaps
+
+    near = planned_bets(0.03)[0]
+    assert np.array_equal(gaps(display="one", margin=0.03), near)
+    assert np.array_equal(gaps(display="one", margin=0.2, planned=0.03), near)
+    assert np.array_equal(gaps(planned=0.03), near)
+    assert np.array_equal(gaps(delay="geometric:0.1", planned=0.03), near)
+    assert np.array_equal(gaps(margin=0.03), GAPS) and np.array_equal(gaps(display="one"), GAPS)
+
+
+@pytest.mark.parametrize("planned", [0.0, -0.1, 0.5, 2, "20%", math.nan])
+def test_a_plan_is_a_difference_from_one_half(planned):
+    with pytest.raises(InvalidValueError, match="planned must be") as error:
+        duelay.Decide(planned=planned)
+    assert error.value.argument == "planned"
 
 
 @pytest.mark.parametrize("margin", [0.02, 0.1])
@@ -83,7 +123,7 @@ def test_the_stake_on_silence_begins_small_and_follows_the_share_that_converts()
     eprocess = start_eprocess(0.05, None, 2, shows_one=True)
     assert share_now(eprocess) == pytest.approx(0.1)
     assert eprocess.kappa[0] == pytest.approx(0.1 / 1.9)
-    eprocess.n_matured[0], eprocess.n_answered[0] = 10_000, 550
+    eprocess.n_booked[0], eprocess.n_answered[0] = 10_000, 550
     fix_kappa(eprocess)
     assert eprocess.kappa[0] == pytest.approx(0.11 / 1.89, rel=0.01)
     plain = start_eprocess(0.05, None, 2)
@@ -167,9 +207,11 @@ def test_one_arm_at_a_time_needs_rates_conversions_and_no_law():
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("rates", [[0.3, 0.3], [0.5, 0.5, 0.1]])
-def test_equal_rates_are_declared_no_more_often_than_promised(rates):
+@pytest.mark.parametrize("planned", [None, 0.1])
+def test_equal_rates_are_declared_no_more_often_than_promised(rates, planned):
+    policy = duelay.Decide(display="one", error=0.2, planned=planned)
     result = duelay.simulate(
-        Problem.from_rates(rates), duelay.Decide(display="one", error=0.2), runs=150, seed=4,
+        Problem.from_rates(rates), policy, runs=150, seed=4,
         delay="never:0.2,(zipf:1.2,300)", horizon=10_000, stop=0.2,
     )  # fmt: skip
     assert result.is_declared.mean() <= 0.2 + 3 * math.sqrt(0.2 * 0.8 / 150)

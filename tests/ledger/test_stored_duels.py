@@ -8,7 +8,7 @@ import pytest
 from duelay.ledger import age_to, clock_to, for_votes, hear, hear_vote, open_ledger, record
 from duelay.ledger.evidence.booking import NO_STAKE, count_answer, leave_open
 from duelay.ledger.evidence.eprocess import start_eprocess
-from duelay.ledger.evidence.silence import patience
+from duelay.ledger.evidence.silence import next_wait
 from duelay.ledger.evidence.stored_duels import (
     book_rows,
     count_news,
@@ -16,13 +16,13 @@ from duelay.ledger.evidence.stored_duels import (
     look_now,
     stake_now,
     touch_all,
-    wait,
+    wait_now,
 )
 from duelay.ledger.evidence.winner_threshold import weigh
 
 SAME = (
     "silent_won", "silent_lost", "kappa", "refit", "wealth", "log_evidence", "best", "wins", "seen",
-    "lead", "n", "doubt", "doubts", "n_open", "n_touched", "is_touched", "n_matured", "n_answered",
+    "lead", "n", "doubt", "doubts", "n_open", "n_touched", "is_touched", "n_booked", "n_answered",
     "n_heard", "delays", "winner", "declared", "looked", "path", "path_tick", "path_size", "stride",
 )  # fmt: skip
 
@@ -62,8 +62,8 @@ def test_the_same_news_makes_the_same_evidence_wherever_duels_are_kept(is_vote):
                 column([delay]), column([in_time], np.bool_),
             )  # fmt: skip
             kinds.add("in time" if in_time else "late")
-        usual = wait(other)
-        assert usual == patience(mine) and isinstance(usual, float)
+        usual = wait_now(other)
+        assert usual == next_wait(mine) and isinstance(usual, float)
         age_to(ledger, t)
         due = []
         while booked < len(duels):
@@ -94,7 +94,7 @@ def test_the_same_news_makes_the_same_evidence_wherever_duels_are_kept(is_vote):
         duels.append({"first": i, "second": j, "asked": now, "due": now + comes, "won": won,
                       "wait": waits, "stake": stake, "told": False, "answered": False})  # fmt: skip
     assert kinds == {"in time", "late", "bet", "no bet"}
-    assert patience(mine) < window and mine.path_size[0] > 100 and mine.wins.any()
+    assert next_wait(mine) < window and mine.path_size[0] > 100 and mine.wins.any()
 
 
 @pytest.mark.parametrize("is_vote", [False, True])
@@ -119,7 +119,7 @@ def test_several_rows_are_booked_one_after_the_other(is_vote):
         np.testing.assert_array_equal(getattr(one, name), getattr(each, name), name)
         if name not in ("kappa", "refit"):
             np.testing.assert_array_equal(getattr(one, name), getattr(again, name), name)
-    assert one.n_matured[0] == n and one.n_answered[0] == answered.sum()
+    assert one.n_booked[0] == n and one.n_answered[0] == answered.sum()
 
 
 def test_news_of_pairs_is_noted_once_and_self_duels_have_none():

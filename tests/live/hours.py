@@ -5,6 +5,7 @@ import heapq
 import numpy as np
 from sqlalchemy import text
 
+from duelay.live.state import ExperimentState
 from duelay.live.storage.store import VERSIONS
 from duelay.live.writes.requests import Settle
 
@@ -57,7 +58,7 @@ def browser(experiment, hours, n, mu, seed=0, *, every=10.0, mean=300.0, never=0
 def book_of(experiment):
     """What the store has of it."""
     with experiment.store.reading() as connection:
-        return experiment._writer.read_state(connection)
+        return ExperimentState.load(connection, experiment.writer.read_head(connection))
 
 
 def to_schema_five(store):

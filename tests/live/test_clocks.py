@@ -169,13 +169,34 @@ def test_without_its_clock_an_experiment_is_read_and_not_written(store, tmp_path
     duel = experiment.ask()
     before = rows(experiment.store)
     other = Experiment.open(store, "x")
-    for call in (other.ask, lambda: other.tell(duel), other.settle, other.pause):
+    for call in (other.ask, lambda: other.tell(duel), other.settle, other.hold_booking):
         with pytest.raises(ClockError, match="clock="):
             call()
     read_all(other, tmp_path)
     assert other.standing().now == hours.now and other.standing().pending.sum() == 1
     assert rows(experiment.store) == before
     assert Experiment.open(store, "x", clock=hours).tell(duel) == "counted"
+    experiment.close()
+
+
+def test_without_its_clock_an_experiment_can_be_finished(store):
+    """A shell has no function to give: what it changes is noted at the latest time of the store."""
+    hours = Hours()
+    experiment = Experiment.create(store, "x", ARMS, clock=hours, window="1h")
+    experiment.ask()
+    hours.pass_by(7200)
+    other = Experiment.open(store, "x")
+    other.pause(fallback=ARMS[1])
+    assert experiment.ask().winner == ARMS[1]
+    other.finish(ARMS[0])
+    other.archive()
+    with pytest.raises(ClockError):
+        other.ask()
+    assert experiment.ask().winner == ARMS[0]
+    assert (other.status, other.standing().is_archived) == ("finished", True)
+    hours.pass_by(60)
+    other.reopen()
+    assert experiment.ask().id is not None and verify(store) == ()
     experiment.close()
 
 

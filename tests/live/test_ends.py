@@ -4,12 +4,13 @@ import random
 
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 import duelay
 from duelay.assumptions import Finding
 from duelay.errors import InvalidValueError, PausedError
 from duelay.live import Experiment, verify
+from duelay.live.changes import make_change
 from duelay.live.maintenance import Upkeep
 from duelay.live.storage import schema
 from live.hours import Hours, book_of, browser, settle, to_schema_five
@@ -241,11 +242,23 @@ def test_a_date_ends_it_without_a_call(store):
     assert len(events(experiment)) == 1
 
 
+def test_an_experiment_that_cannot_be_read_keeps_no_other_from_its_end(store):
+    broken, hours = make(store, until="2h")
+    other = Experiment.create(store, "other", ["a", "b"], until="2h", clock=hours)
+    with broken.writing() as connection:
+        connection.execute(delete(schema.arms).where(schema.arms.c.experiment == broken.id))
+    hours.pass_by(7201.0)
+    assert list(Upkeep(store, clock=hours).settle()) == [broken.name]
+    assert other.standing().verdict == "undecided" and len(events(other)) == 1
+
+
 @pytest.mark.parametrize(
     ("said", "argument"),
     [({"margin": 0.5}, "margin"), ({"margin": -1}, "margin"), ({"end": "equivalent"}, "end"),
      ({"margin": 0.1, "end": "soon"}, "end"), ({"budget": 0}, "budget"),
-     ({"until": 5.0}, "until"), ({"until": "soon"}, "until"), ({"until": "2020-01-01"}, "until"),
+     ({"until": 5.0}, "until"), ({"until": 1e12}, "until"), ({"until": 1e300}, "until"),
+     ({"until": "9999-12-31T23:59:59-23:59"}, "until"),
+     ({"until": "soon"}, "until"), ({"until": "2020-01-01"}, "until"),
      ({"fallback": "z"}, "fallback"), ({"margin": "5%"}, "margin"), ({"margin": "5"}, "margin"),
      ({"margin": "0%", "display": "one"}, "margin"), ({"margin": "x%", "display": "one"}, "margin"),
      ({"margin": 0.2, "policy": "decide:margin=0.1"}, "margin"),
@@ -337,6 +350,23 @@ def test_an_archive_hides_what_is_finished(store):
     experiment.archive()
     experiment.reopen()
     assert Experiment.names(store, archived=False) == ("x",)
+
+
+def test_a_name_that_is_no_arm_is_named_before_anything_else(url):
+    """Also where the change could not be made with a right name."""
+    experiment, _ = make(url, arms=("green", "blue"))
+    experiment.finish("green")
+    for argument, call in (
+        ("fallback", lambda: experiment.pause(fallback="gren")),
+        ("arm", lambda: experiment.finish("gren")),
+        ("arm", lambda: experiment.submit(make_change(status="paused", arm="gren"))),
+        ("name", lambda: experiment.retire_arm("gren")),
+    ):
+        with pytest.raises(InvalidValueError, match=f"^{argument} .*'gren'.*mean green") as raised:
+            call()
+        assert raised.value.argument == argument
+    with pytest.raises(InvalidValueError, match="name"):
+        experiment.retire_arm(["green"])
 
 
 def test_a_pause_answers_with_the_fallback(store):

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 import duelay
 from duelay.ledger.evidence.booking import NO_STAKE
-from duelay.ledger.evidence.eprocess import evidence_weights
+from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
 from duelay.live import Experiment, verify
 from duelay.live.audit.recount import most_evidence
 from duelay.live.storage import schema
@@ -45,10 +45,10 @@ def test_bets_are_those_of_a_player_that_heard_the_same(store, feedback, mu, mar
     theirs, ours = player._ledger.assumed, state.eprocess
     for name in ("wealth", "lead", "n", "wins", "tie_wealth", "log_bar", "best_bar"):
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), atol=1e-9)
-    for name in ("kappa", "n_matured", "n_answered", "n_heard", "refit"):
+    for name in ("kappa", "n_booked", "n_answered", "n_heard", "refit"):
         assert getattr(ours, name)[0] == pytest.approx(getattr(theirs, name)[0]), name
     assert (ours.n_open == theirs.n_open).all()
-    assert ours.n_heard[0] > 15 and ours.n_matured[0] > 20
+    assert ours.n_heard[0] > 15 and ours.n_booked[0] > 20
     assert ours.wealth.any() and ours.tie_wealth.any() == (margin is not None)
     assert verify(store) == ()
     with experiment.store.reading() as connection:
@@ -259,7 +259,7 @@ def test_a_backlog_may_be_sorted_by_arm(url, made):
     n = 60
     found = [tell_sorted_backlog(url, seed, **made) for seed in range(n)]
     hazards = sum(
-        most_evidence(told, np.log(evidence_weights())) >= np.log(40.0) for *_, told in found
+        most_evidence(told, GAPS, np.log(evidence_weights())) >= np.log(40.0) for *_, told in found
     )
     assert hazards > 0.75 * n and sum(n_booked for _, n_booked, _ in found) > 20 * n
     assert sum(is_named for is_named, *_ in found) <= n * 0.05 + 3 * np.sqrt(n * 0.05 * 0.95)

@@ -21,8 +21,8 @@ from duelay.live import (
 )
 from duelay.live.ledger_replica import LedgerReplica
 from duelay.live.writes import writer
-from duelay.live.writes.group_commit import Batch, Committer, Request
-from service.served import wait_until
+from duelay.live.writes.group_commit import Batch, Request
+from service.served import CallingCommitter, wait_until
 
 
 class Number(Request):
@@ -63,7 +63,7 @@ def gated(n, commit, *most):
     def run(work):
         return in_threads(n, lambda k: (k == 0 or leads.wait(300)) and work(k))
 
-    committer = Committer(gate, *most)
+    committer = CallingCommitter(gate, *most)
     return committer, run
 
 
@@ -83,7 +83,7 @@ def test_everybody_gets_its_own_result_and_groups_form():
         at_work.remove(k)
         return found
 
-    committer = Committer(commit)
+    committer = CallingCommitter(commit)
     found = in_threads(20, work)
     assert found == [[-(20 * i + k) for i in range(10)] for k in range(20)]
     assert sorted(written) == list(range(200))
@@ -293,7 +293,7 @@ def test_the_log_is_replayed_before_a_transaction_begins(store, monkeypatch):
 def test_a_leader_that_is_stopped_before_it_writes_hands_over():
     """Ctrl-C may come between any two steps: whoever comes later must not wait for ever."""
 
-    class Stopped(Committer):
+    class Stopped(CallingCommitter):
         def lead(self, request):
             if request.n == 0:
                 raise KeyboardInterrupt
@@ -405,7 +405,7 @@ def test_a_store_that_is_made_anew_after_its_file_was_deleted_is_not_refused(tmp
 
 def test_a_group_has_few_parts_and_a_large_batch_is_alone():
     written = []
-    committer = Committer(lambda group: written.append(len(group)), 10)
+    committer = CallingCommitter(lambda group: written.append(len(group)), 10)
     first = batch_of(1)
     assert committer.enqueue(first)
     for n in (4, 5, 1, 30, 2):

@@ -8,7 +8,9 @@ from sqlalchemy import text
 
 from duelay.inference.guardrails import arm_shares, difference_interval
 from duelay.live import Experiment, UnknownDuelError, verify
+from duelay.live.changes import make_change
 from duelay.live.events import read_events
+from duelay.live.maintenance import Upkeep
 from duelay.live.storage.store import VERSIONS, open_store
 from live.hours import Hours, book_of, browser, settle
 
@@ -74,6 +76,81 @@ def test_the_other_arms_are_compared_with_the_fallback(store, hours):
     found = of(experiment)
     assert found.baseline == "blue" and found.alarms == ["red"]
     assert found.arms[2].difference is None and found.arms[0].difference > 0.5
+
+
+def test_the_baseline_is_fixed_when_a_metric_is_declared(store, hours):
+    """A fallback of later is not the arm that the error of the alarms speaks of."""
+    experiment = make(store, hours)
+    ask_and_refund(experiment, hours, 40, {"red": 0.0, "green": 0.0, "blue": 1.0})
+    before = of(experiment)
+    experiment.pause(fallback="blue")
+    experiment.resume()
+    assert of(experiment) == before
+    experiment.add_guardrail("share", within="1h")  # what is declared now has the fallback of now
+    assert of(experiment, "share").baseline == "blue"
+    experiment.add_guardrail("refund", bound=0.02, within="1h")  # the same again is no change
+    assert of(experiment).baseline == "red"
+
+
+def test_a_retired_arm_is_no_baseline_of_a_later_metric(store, hours):
+    experiment = make(store, hours)
+    experiment.retire_arm("red")
+    experiment.add_guardrail("share", within="1h")
+    assert (of(experiment).baseline, of(experiment, "share").baseline) == ("red", "green")
+
+
+def test_an_arm_that_joins_in_the_same_change_may_be_the_baseline(store, hours):
+    experiment = make(store, hours, {})
+    experiment.submit(
+        make_change(add_arms=["gold"], fallback="gold", add_guardrails={"refund": None})
+    )
+    assert of(experiment).baseline == "gold"
+
+
+@pytest.mark.parametrize("lag", [None, "1h"])
+def test_while_booking_is_held_no_guard_rail_is_booked(store, hours, lag):
+    """An outage: events told after it, without a time of their own, still count."""
+    experiment = make(store, hours, lag=lag)
+    duels = [experiment.ask() for _ in range(4)]
+    hours.pass_by(600)
+    experiment.hold_booking()
+    hours.pass_by(5 * 3600)
+    settle(experiment)
+    assert not experiment.settle_due()
+    assert sum(arm.duels for arm in of(experiment).arms) == 0
+    said = [experiment.tell(duel, metric="refund", arm=duel.first) for duel in duels[:2]]
+    asked = hours.now - 5 * 3600 - 600
+    said.append(experiment.tell(duels[2], metric="refund", arm="first", at=asked + 3600))
+    said.append(experiment.tell(duels[3], metric="refund", arm="first", at=asked + 3601))
+    assert said == ["counted", "counted", "counted", "late"]
+    experiment.release_booking()
+    assert experiment.settle_due()
+    found = of(experiment)
+    assert (sum(arm.duels for arm in found.arms), sum(arm.events for arm in found.arms)) == (8, 3)
+    assert verify(store) == ()
+
+
+def test_an_event_that_came_too_late_before_a_hold_stays_late(store, hours):
+    experiment = make(store, hours)
+    duel = experiment.ask()
+    hours.pass_by(3601)
+    experiment.hold_booking()
+    assert experiment.tell(duel, metric="refund", arm="first") == "late"
+
+
+def test_upkeep_books_a_guard_rail_of_an_experiment_without_calls(store, hours):
+    """With a lag a metric may be due after all windows have closed and all duels are booked."""
+    experiment = make(store, hours, window="1h", lag="30m")
+    duel = experiment.ask()
+    hours.pass_by(3600 + 60)
+    experiment.tell(duel, metric="refund", arm="first")
+    upkeep = Upkeep(experiment.store, clock=hours)
+    upkeep.settle()
+    hours.pass_by(1800)
+    for _ in range(2):
+        assert upkeep.settle() == {}
+        with experiment.store.reading() as connection:
+            assert connection.execute(text("SELECT sum(of_first) FROM metric_counts")).scalar() == 1
 
 
 def test_of_an_ab_test_an_event_is_about_the_arm_that_was_shown(store, hours):
@@ -341,6 +418,7 @@ def test_a_store_of_the_schema_before_migrates(store, hours):
         ({"refund": {"within": "2d"}}, "within"),
         ({"": 0.1}, "metric"),
         ({"a/b": 0.1}, "metric"),
+        ({"..": 0.1}, "metric"),
         ({str(n): 0.1 for n in range(51)}, "guardrails"),
     ],
 )

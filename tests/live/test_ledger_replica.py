@@ -5,6 +5,7 @@ import pytest
 
 import duelay
 from duelay.live import Experiment, verify
+from duelay.live.state import ExperimentState
 from live.hours import Hours, book_of, browser, settle
 
 LEARNS = "double-thompson:delay=learn"
@@ -15,7 +16,7 @@ def read(experiment):
     """The ledger, brought up to date now."""
     replica = experiment._writer._selector.replica
     with experiment.store.writing() as connection:
-        state = experiment._writer.read_state(connection)
+        state = ExperimentState.load(connection, experiment.writer.read_head(connection))
         replica.read(connection, state, round(experiment._writer.clock() * 1e6))
     return replica._ledger
 

@@ -24,10 +24,12 @@ from duelay.live.audit.recount import COUNTS
 from duelay.live.audit.verify import differences
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import DelayHistogram
+from duelay.live.storage.rows import DuelRow, ExperimentRow
 from duelay.live.storage.store import VERSIONS, _head
 from duelay.live.writes import compaction
 from duelay.live.writes.requests import Operation
 from live.hours import Hours, book_of, browser, settle, to_schema_four
+from servers import need
 
 TIED = np.full((3, 3), 0.5)
 FIRST = Path(__file__).parent / "stores" / "first.sql"
@@ -224,6 +226,8 @@ def test_an_experiment_forgets_by_itself(store):
 
 
 def test_a_backup_is_whole_while_others_write(store, tmp_path):
+    if store.startswith("postgresql"):
+        need("pg_dump")
     experiment = Experiment.create(store, "x", ["a", "b"])
     stop = threading.Event()
 
@@ -369,3 +373,9 @@ def test_a_file_that_is_no_store_is_refused(tmp_path):
     path.write_text("not a database at all, but long enough to look at " * 100)
     with pytest.raises(StoreError, match="not a database"):
         Experiment.open(path, "x")
+
+
+@pytest.mark.parametrize(("kind", "table"), [(ExperimentRow, "experiments"), (DuelRow, "duels")])
+def test_the_type_of_a_row_has_the_columns_of_its_table(kind, table):
+    columns = [column.name for column in getattr(schema, table).c]
+    assert sorted(kind.__annotations__.keys() - {"shared_time"}) == sorted(columns)

@@ -1,5 +1,6 @@
 """One arm at a time: an A/B test in a store, from the ask to the rates and the verdict."""
 
+import dataclasses
 import sqlite3
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import pytest
 import duelay
 from duelay.errors import InvalidValueError
 from duelay.inference.alarms import find_all
+from duelay.inference.rates import margin_of_lift
+from duelay.ledger.evidence.eprocess import GAPS, evidence_weights
 from duelay.live import Experiment, Store, verify
 from duelay.live.standing import StandingReport
+from duelay.live.storage import schema
 from live.hours import Hours, browser
 
 ARMS = ["red", "green", "blue"]
@@ -25,8 +29,8 @@ def hours():
 
 
 def make(store, hours, **said):
-    said = {"window": "2h", "display": "one", "clock": hours, **said}
-    return Experiment.create(store, "x", ARMS, **said)
+    said = {"name": "x", "window": "2h", "display": "one", "clock": hours, **said}
+    return Experiment.create(store, arms=ARMS, **said)
 
 
 def test_a_visitor_sees_the_first_arm_until_a_winner_is_declared(store, hours):
@@ -163,8 +167,98 @@ def test_an_experiment_of_before_shows_pairs(tmp_path):
     assert Experiment.open(path, "first").ask().arm is None
 
 
+def test_bets_of_an_experiment_with_a_margin_are_those_of_its_policy_and_are_verified(store, hours):
+    experiment = make(store, hours, margin="50%", forget_after="3h")
+    epsilon = margin_of_lift(0.5)
+    assert experiment.policy.planned == epsilon and "planned=" in str(experiment.policy)
+    browser(experiment, hours, 400, CHANCES, every=60.0)
+    eprocess = Experiment.open(store, "x", clock=hours).standing().eprocess
+    policy = duelay.Decide(margin=epsilon, display="one", window="2h", self_duels=False)
+    assert np.array_equal(eprocess.gaps, policy.ledger(3, by_clock=True).assumed.gaps)
+    assert eprocess.wealth.any() and verify(store) == ()
+    own = make(store, hours, name="own", margin="50%", policy="decide:planned=0.2")
+    assert own.policy.planned == 0.2
+
+
+def test_an_experiment_of_before_keeps_its_bets(store, hours):
+    """Its policy has a margin, and does not say what it is planned for."""
+    experiment = make(store, hours, margin="50%")
+    was = str(dataclasses.replace(experiment.policy, planned=None))
+    with experiment.store.writing() as connection:
+        connection.execute(schema.experiments.update().values(policy=was))
+    experiment = Experiment.open(store, "x", clock=hours)
+    browser(experiment, hours, 400, CHANCES, every=60.0)
+    eprocess = experiment.standing().eprocess
+    assert np.array_equal(eprocess.gaps, GAPS) and eprocess.wealth.any()
+    assert np.array_equal(eprocess.log_weight, np.log(evidence_weights(shows_one=True)))
+    assert verify(store) == ()
+
+
 def test_saving_regret_one_arm_at_a_time_shows_the_better_arm_more(url, hours):
     experiment = make(url, hours, goal="regret", error=1e-9)
     browser(experiment, hours, 600, CHANCES)
     shown = experiment.standing().rates.shown
     assert shown[1] > shown[0] + shown[2] - 150
+
+
+@pytest.fixture
+def tested(url, hours):
+    """An A/B test in which visitors return to pairs, arms go and come, and some are silent."""
+    experiment = make(url, hours)
+    experiment.writer._selector.rng = np.random.default_rng(0)
+    close = np.repeat(np.array([[0.45], [0.5], [0.4]]), 3, axis=1)
+
+    def visit(n):
+        said = {"every": 60.0, "mean": 1200.0, "units": lambda k: f"v{k}"}
+        assert browser(experiment, hours, n, close, **said) == n
+
+    visit(200)
+    experiment.retire_arm("red")
+    visit(100)
+    experiment.add_arm("red")
+    experiment.retire_arm("blue")
+    visit(200)
+    return experiment
+
+
+def test_an_estimate_of_the_export_has_the_rates_and_lifts_of_the_standing(tested, tmp_path):
+    standing = tested.standing()
+    found = duelay.estimate(tested.export(tmp_path / "visitors.csv"))
+    assert standing.repeats.sum() > 0
+    for name in ("shown", "conversions", "closed", "converted", "rate", "lower", "upper"):
+        ours, theirs = getattr(found.rates, name), getattr(standing.rates, name)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, err_msg=name)
+    np.testing.assert_allclose(found.mean, standing.mean, atol=1e-3)
+    np.testing.assert_allclose(found.rates.lift, standing.rates.lift, atol=0.02, rtol=0.01)
+    lower, upper = found.rates.lift_lower, found.rates.lift_upper
+    assert (lower <= found.rates.lift).all() and (found.rates.lift <= upper).all()
+    assert found.arms[found.leader] == standing.arms[standing.leader]
+    # All conversions are counted, and no arm may join: these intervals are never much wider.
+    assert (lower >= standing.rates.lift_lower - 0.05).all() and (lower != 0).sum() == 6
+
+
+def test_the_estimate_of_an_ab_test_speaks_of_visitors_rates_and_lift(tested, tmp_path, undrawn):
+    found = duelay.estimate(tested.history())
+    shown, data = str(found), found.as_data()
+    for words in ("leader's lift", "conversions", "%  ["):
+        assert words in shown
+    assert "duel" not in found.headline and data["display"] == "one"
+    by_arm = {row["arm"]: row for row in data["ranking_table"]}
+    red = found.arms.index("red")
+    assert by_arm["red"]["rate"] == found.rates.rate[red]
+    assert by_arm["red"]["rate_lower"] < 0.8 * 0.45 < by_arm["red"]["rate_upper"]
+    lifts = {(row["arm"], row["over"]): row for row in data["lifts_table"]}
+    one = lifts["green", "red"]
+    assert one["lower"] < 0.1 < one["upper"] and one["lower"] <= one["lift"] <= one["upper"]
+    written = found.save(tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert {"ranking.csv", "lifts.csv"} <= {path.name for path in written}
+    assert "Lift" in page and "preferences" not in page and "beats it" not in page
+
+
+def test_an_estimate_without_a_window_or_conversions_has_no_rate(url, hours):
+    experiment = make(url, hours, window=None)
+    [experiment.ask() for _ in range(4)]
+    found = duelay.estimate(experiment.history())
+    assert np.isnan(found.rates.rate).all() and "no window" in str(found)
+    assert "4 visitors" in found.headline and found.as_data()["lifts_table"]

@@ -128,7 +128,7 @@ def test_after_a_failed_commit_a_policy_has_not_heard_what_was_not_kept(store, f
         duels, writer = [experiment.ask() for _ in range(20)], experiment._writer
         other = next(duel for duel in duels if duel[1:3] != duels[0][1:3])
         with failing():  # an answer and a question that come together
-            writer._commit([Tell(duels[0].id, None, None), Ask(None, None)])
+            writer.commit([Tell(duels[0].id, None, None), Ask(None, None)])
         experiment.tell(other)
         experiment.ask()
         heard = writer._selector.replica._ledger.conversions

@@ -878,3 +878,20 @@ def test_a_first_line_may_say_what_parts_the_cells(tmp_path, mark):
     path.write_text("sep=;\n")
     with pytest.raises(ValueError, match="it has: none"):
         History.read(path)
+
+
+def test_a_display_that_is_told_is_kept(tmp_path):
+    assert History.read(columns()).display == "pair"
+    told = History.read(columns(), display="one")
+    assert told.display == "one"
+    told.to_csv(tmp_path / "one.csv")
+    assert History.read(tmp_path / "one.csv").display == "one"
+    assert History.read(tmp_path / "one.csv", display="pair").display == "pair"
+
+
+@pytest.mark.parametrize("text", ['{"first": "a", "second": "b"}\n', '[{"first": "a"}]'])
+def test_json_is_refused_as_such(tmp_path, text):
+    path = tmp_path / "duels.jsonl"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="must be a CSV or Parquet file, but it looks like JSON"):
+        History.read(path)

@@ -658,6 +658,7 @@ def test_where_no_duels_come_it_says_no_time(busy, hours):
     hours.pass_by(500.0)
     advice = build_experiment(busy).advice
     assert advice.kind == "go-on" and "traffic" not in advice.words
+    assert "asked lately" in advice.words, "as the time that is left says"
 
 
 def test_a_long_pause_is_no_traffic(busy, hours):

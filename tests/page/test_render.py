@@ -255,7 +255,7 @@ def test_guard_rails_are_a_table_with_an_alarm():
     view = replace(view, standing=replace(view.standing, guardrails=[rail]))
     whole = render.experiment_part(view, checked, READER)
     text = Page(re.search(r'<section id="guardrails".*?</section>', whole, re.DOTALL)[0]).text
-    assert "refund" in text and "3,999 203 5.1 %" in text and "+0.1" in text
+    assert "refund" in text and "5.1 % 4 to 6.5 % 3,999 203" in text and "+0.1" in text
     assert text.count("red alarm ") == 1 and "blue alarm" not in text
 
 

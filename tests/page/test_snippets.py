@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 
@@ -10,6 +9,7 @@ import pytest
 
 from duelay.live import Experiment
 from duelay.page.snippets import write_curl, write_javascript, write_python
+from servers import need
 from service.served import Server
 
 NAME = 'it\'s "50 %" & more'
@@ -48,8 +48,8 @@ def run(words, how):
 @pytest.mark.parametrize("how", WRITERS)
 @pytest.mark.parametrize("name", [NAME, "votes", "over", "one"])
 def test_what_is_pasted_asks_tells_and_shows_a_winner_alone(served, name, how):
-    if how != "python" and shutil.which(how) is None:
-        pytest.skip(f"there is no {how}")
+    if how != "python":
+        need(how)
     origin, store = served
     words = WRITERS[how](name, origin, False, name == "votes", name == "one")
     words = words.replace("visitor-17", f"by {how}")

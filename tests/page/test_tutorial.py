@@ -14,11 +14,24 @@ from live.hours import Hours
 from page.browsers import DESKTOP, Served
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "tutorials" / "first-live-experiment.md"
+PAGE = ROOT / "docs" / "tutorials" / "first-ab-test.md"
 TEXT = PAGE.read_text("utf-8")
 FOLDER = os.environ.get("DUELAY_TUTORIAL")  # pictures are written there, if it is said
 MOST = 60_000  # bytes of a picture
-WHEN = 140  # visitors, at which the page is looked at: it is declared at some 200
+WHEN = 440  # visitors, at which the page is looked at, before the winner is declared
+SPEED = 1000  # of `duelay serve --clock 1000x`
+# What is copied, once it is there: a text that begins with the name, or the bytes of a picture.
+COPIED = """async (kind) => {
+  for (;;) {
+    for (const item of await navigator.clipboard.read()) {
+      if (!item.types.includes(kind)) continue;
+      const found = await item.getType(kind);
+      if (kind === "text/plain") return await found.text();
+      return [...new Uint8Array(await found.arrayBuffer())];
+    }
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}"""
 pytestmark = [pytest.mark.long, pytest.mark.interpreted]
 
 
@@ -44,10 +57,10 @@ def script(served, clock, seen):
     def sleep(seconds):
         nonlocal slept
         slept += 1
-        clock.pass_by(seconds)
+        clock.pass_by(SPEED * seconds)
         seen(slept)
 
-    time = types.SimpleNamespace(time=clock, sleep=sleep)
+    time = types.SimpleNamespace(time=lambda: clock() / SPEED, sleep=sleep)
     source = source.replace("import time\n", "").replace("http://127.0.0.1:8000", served.url)
     service = connect(served.url)  # closed here: the script leaves that to its end
     names = {"time": time, "print": lambda *words: said.append(" ".join(words))}
@@ -57,42 +70,71 @@ def script(served, clock, seen):
     return said
 
 
-def test_the_tutorial_leads_from_nothing_to_a_declared_winner(look, tmp_path):
+def test_the_tutorial_leads_from_nothing_to_a_finished_test_and_its_slide(
+    look, tmp_path, monkeypatch
+):
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)  # the plan is simulated elsewhere
     clock = Hours(1_794_838_590.0)
     with Served(f"sqlite:///{tmp_path}/duels.db", clock=clock) as served:
-        window = look(served.url, viewport=DESKTOP, timezone_id="Europe/Berlin")
+        window = look(
+            served.url, viewport=DESKTOP, timezone_id="Europe/Berlin",
+            permissions=["clipboard-read", "clipboard-write"],
+        )  # fmt: skip
         page = window.page
         page.goto("/")
         page.fill("#new-name", "button colour")
-        page.fill("#new-arms", "red\ngreen\nblue")
-        page.fill("#new-window", "1h")
+        page.fill("#new-arms", "green\nblue")
+        page.check("[name=display][value=one]")
+        page.fill("#new-window", "6h")
+        page.fill("#new-margin", "20%")
         page.evaluate("document.activeElement.blur()")
         take(page, "new.webp", 0, 780)
+
+        page.click("text=How long will this take?")
+        page.fill("#plan-visitors", "860")
+        page.fill("#plan-rates", "10, 15")
+        page.fill("#plan-delay", "2h")
+        page.click("text=How long?")
+        page.locator("#plan-table").wait_for()
+        assert page.locator("#plan-result .plot .picture").count() == 2
+        page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+        box = page.locator("#plan-result").bounding_box()
+        take(page, "plan.webp", box["y"] - 80, box["y"] + box["height"])
         page.click("text=Make it")
         page.locator("#begin").wait_for()
-        # A reader's is at the usual port.
-        page.evaluate(
-            """(port) => document.querySelectorAll("pre code").forEach((code) =>
-            (code.textContent = code.textContent.replaceAll(port, "8000")))""",
-            str(served.port),
-        )
-        box = page.locator("section:has(#code-title)").bounding_box()
-        take(page, "code.webp", box["y"] - 30, box["y"] + box["height"] + 40)
+        assert "blue" not in page.inner_text("#code-python")  # the code is for any arms
 
         def seen(visitors):
             if visitors == WHEN:
                 window.wait_for_duels(WHEN - 1)
                 assert page.locator("#advice.go-on").count() == 1
                 page.locator("#tests-list").wait_for()
-                box = page.locator("#matrix").bounding_box()
+                box = page.locator("#arms").bounding_box()
                 take(page, "moving.webp", 0, box["y"] + box["height"] + 30)
 
         (said,) = script(served, clock, seen)
         assert f"{said}\n" in TEXT
         page.locator("#advice.stop").wait_for()
-        assert page.inner_text("#headline").startswith("green wins")
+        assert page.inner_text("#headline").startswith("blue wins")
         take(page, "declared.webp", 0, 900)
+
+        page.click("text=Finish and show blue to everybody")
+        page.click("#confirm button[value=yes]")
+        page.locator("#status.finished").wait_for()
+        with connect(served.url) as service:
+            assert service.open("button colour").ask().arm == "blue"
+
+        page.click("text=Copy summary")
+        summary = page.evaluate(COPIED, "text/plain")
+        assert summary.startswith("button colour: ") and "blue" in summary.splitlines()[0]
+        page.click("text=Copy picture")
+        picture = bytes(page.evaluate(COPIED, "image/png"))
+        assert picture.startswith(b"\x89PNG") and len(picture) > 10_000
         assert window.take_troubles() == []
+        page.click("text=Open picture")
+        page.wait_for_url("**/summary.svg")
+        slide = page.context.request.get(page.url).text()
+        assert slide.startswith("<svg") and "blue wins" in slide
 
 
 def test_its_pictures_are_there_and_are_small():

@@ -224,12 +224,12 @@ def test_duels_of_a_retired_arm_still_teach_the_law(is_by_clock):
                 player.tell(duel, **({"at": at["at"] + 5.0} if is_by_clock else {}))
 
     ask_and_tell(300, 0.0)
-    open_duel = next(d for d in range(290, 300) if not player._told[d])
+    open_duel = next(d for d in range(290, 300) if not player._duels.is_answered(d))
     before = int(player._ledger.assumed.n_taught[0])
     player.retire_arm("a")
     assert int(player._ledger.assumed.n_taught[0]) == before
     player.tell(open_duel, **({"at": 3001.0} if is_by_clock else {}))
-    is_of_two = len({*divmod(player._pairs[open_duel], 3)}) == 2
+    is_of_two = len({*player._duels.arms_of(open_duel)}) == 2
     assert int(player._ledger.assumed.n_taught[0]) == before + is_of_two
     ask_and_tell(60, 3010.0)
     assert np.diag(player.standing().mean).tolist() == [0.5, 0.5, 0.5]

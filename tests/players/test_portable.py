@@ -24,7 +24,7 @@ POLICIES = {
 }
 KEPT = (
     "wealth", "best", "kappa", "wins", "n", "lead", "path", "level", "winner_exists",
-    "has_changed", "winner", "n_matured", "n_answered", "n_open",
+    "has_changed", "winner", "n_booked", "n_answered", "n_open",
 )  # fmt: skip
 STEPS = st.lists(
     st.one_of(
@@ -61,7 +61,7 @@ class Program:
                 self.answer(self.player.ask(at=self.tick()))
         elif what == "tell" and self.player.tick:
             number = max(0, self.player.tick - 1 - with_)
-            self.answer(self.player._find(number), always=True)
+            self.answer(self.player._duels.find(number), always=True)
         elif what == "add":
             self.player.add_arm(with_)
             self.has_changed |= with_ not in self.present
@@ -77,7 +77,7 @@ class Program:
     def answer(self, duel, always=False):
         """Tell that the arm of the larger name has won; a win of the second is silent."""
         number = duel if isinstance(duel, int) else duel.id
-        i, j = divmod(self.player._pairs[number], self.player.n_arms)
+        i, j = self.player._duels.arms_of(number)
         first_won = self.player.arms[i] >= self.player.arms[j]
         if self.feedback == "votes":
             self.player.tell(number, "first" if first_won else "second", at=self.tick())

@@ -213,7 +213,7 @@ def test_a_replayed_player_promises_what_the_weaker_part_does(policy, past, kind
 
 def test_unknown_pairs_are_said_to_be_unknown():
     standing = duelay.Decide().start(ARMS).replay(log()).standing()
-    assert "nobody says how the pairs that were replayed were chosen" in str(standing)
+    assert "`chosen_by` does not say how the pairs were chosen" in str(standing)
     standing = duelay.Decide().start(ARMS).replay(log(order=None)).standing()
     assert "not guaranteed: nobody says that a coin or turns decided the order" in str(standing)
 

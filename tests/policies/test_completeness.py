@@ -28,6 +28,11 @@ def test_every_policy_is_exported():
 
 
 @every_policy
+def test_a_policy_is_exported_from_duelay(policy):
+    assert policy.__name__ in duelay.__all__, "duelay/__init__.py"
+
+
+@every_policy
 def test_a_policy_has_a_row_in_a_table_and_its_text_form_in_the_docs(policy):
     pages = [page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md")]
     rows = re.findall(r"^\|.*\|$", "\n".join(pages), re.MULTILINE)

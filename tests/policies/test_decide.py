@@ -98,7 +98,7 @@ def test_the_rival_has_the_least_evidence_to_expect_under_a_gap_drawn_from_its_p
     """With few duels, so that some rivals are unknown, and some are passed."""
     rng, k = np.random.default_rng(seed), 6
     eprocess = start_eprocess(0.05, None, k)
-    eprocess.n_answered[0], eprocess.n_matured[0], eprocess.kappa[0] = 30, 90, 0.4
+    eprocess.n_answered[0], eprocess.n_booked[0], eprocess.kappa[0] = 30, 90, 0.4
     chosen = set()
     for _ in range(30):
         leader = int(rng.integers(k))

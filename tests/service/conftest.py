@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 
+from duelay.planning.report import PlanReport
 from duelay.service import make_app
 from live.hours import Hours
 
@@ -26,11 +27,17 @@ def hours():
     return Hours()
 
 
+async def simulate_nothing(said, is_gone):
+    """Answer a plan whose arguments are right: to simulate it takes too long for most tests."""
+    return PlanReport("a plan", 0, 56.0, "regret", [], [])
+
+
 @contextlib.contextmanager
 def serving():
     """Give what serves a store in process, and returns a client; its application is warm."""
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         patch.setattr("duelay.service.app.warm_up", lambda: None)
+        patch.setattr("duelay.service.planner.simulate", simulate_nothing)
 
         def start(store, **said):
             client = TestClient(

@@ -9,8 +9,21 @@ import time
 
 import httpx
 
+from duelay.live.writes.group_commit import Committer
+
 LONG = 300.0  # seconds that a busy machine may take to answer
 ENVIRONMENT = {"NUMBA_DISABLE_JIT": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+class CallingCommitter(Committer):
+    """Calls a function with each group."""
+
+    def __init__(self, function, *most):
+        super().__init__(*most)
+        self.commit_with = function
+
+    def commit(self, group):
+        self.commit_with(group)
 
 
 def free_port():

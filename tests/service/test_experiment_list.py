@@ -6,7 +6,7 @@ import sys
 import threading
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, select, update
 
 from duelay.live import Experiment, Store, StoreError
 from duelay.live.storage import schema
@@ -54,6 +54,18 @@ def test_programs_list_experiments_by_name_and_status_and_some_at_a_time(many):
     assert (found["winner"], found["arms"]) == ("b", ["a", "b"])
     for wrong in ({"status": "over"}, {"limit": 0}, {"offset": -1}, {"search": "x" * 1000}):
         assert many.get("/experiments", params=wrong).status_code == 422
+
+
+def test_an_experiment_whose_rows_are_damaged_hides_no_other(many, url):
+    table = schema.experiments
+    with Store(url).writing() as connection:
+        broken = select(table.c.id).where(table.c.name == "Test 07")
+        connection.execute(delete(schema.arms).where(schema.arms.c.experiment.in_(broken)))
+        other = update(table).where(table.c.name == "Test 17")
+        connection.execute(other.values(verdict=99, winner=7))
+    assert names(many) == [f"Test {n:02}" for n in range(N)]
+    found = many.get("/experiments", params={"search": "07"}).json()["experiments"][0]
+    assert (found["arms"], found["winner"]) == ([], None)
 
 
 def test_a_key_for_some_experiments_pages_through_those_alone(many, url):

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from duelay.service import large_json, models
 from duelay.service.errors import in_words
 from duelay.service.large_json import LargeJsonResponse
+from duelay.service.write_queue import WriteQueue
 
 
 def is_in_loop():
@@ -115,3 +117,24 @@ def test_what_is_wrong_with_a_body_is_one_sentence():
     with pytest.raises(ValueError) as caught:
         models.NewExperiment(nam="x")
     assert in_words(caught.value.errors()).startswith("nam: ")
+
+
+def test_few_large_batches_are_told_at_one_time(client, monkeypatch):
+    """Each is a transaction of its own, for which asks of the same experiment wait."""
+    inside, most, submit = 0, 0, WriteQueue.submit
+
+    async def counted(self, *requests):
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await asyncio.sleep(0.05)  # without a limit, others come meanwhile
+        await submit(self, *requests)
+        inside -= 1
+
+    monkeypatch.setattr(WriteQueue, "submit", counted)
+    batch = {"answers": [{"id": f"made up {n}"} for n in range(501)]}
+    with ThreadPoolExecutor(6) as threads:
+        told = list(threads.map(
+            lambda _: client.post("/experiments/buttons/answers", json=batch).status_code, range(6)
+        ))  # fmt: skip
+    assert told == [200] * 6 and most <= 2

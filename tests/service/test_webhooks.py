@@ -1,14 +1,15 @@
 """Webhooks: who is told of what, signed, again until it is taken, and in order."""
 
 import collections
+import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 from sqlalchemy import select, update
 
 from duelay.live import Experiment, Store
-from duelay.live.events import note
+from duelay.live.events import note, read_events
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.service import background_worker, webhooks
@@ -231,6 +232,110 @@ def test_a_paused_experiment_is_not_silent(local, receiver, watch, world):
     assert receiver.told == [("paused", "")]
 
 
+@pytest.mark.parametrize("clock", ["1000x", "0.001x"])
+def test_silence_is_by_the_clock_of_the_experiment(local, receiver, watch, world, clock):
+    speed = float(clock.removesuffix("x"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("duelay.live.clock.wall", world)
+        patch.setattr("duelay.live.clock._passed", world)
+        experiment = Experiment.create(local, "buttons", ARMS, clock=clock)
+        hook(experiment, receiver)
+        watcher = watch(local)
+        for _ in range(100):
+            experiment.ask()
+            world.pass_by(10.0 / speed)
+        one_round(watcher)
+        assert receiver.told == []
+        world.pass_by(700.0 / speed)
+        one_round(watcher)
+        ((kind, _),) = receiver.told
+        assert kind == "silent"
+        body = receiver.bodies[0]
+        assert "for 11m" in body["words"]
+        assert body["at"] == pytest.approx(experiment.now(), abs=1e-3)
+
+
+@pytest.mark.parametrize("how", ["paused", "finished", "declared"])
+def test_an_experiment_that_goes_on_has_not_been_silent_meanwhile(
+    local, receiver, watch, world, how
+):
+    experiment = Experiment.create(local, "buttons", ARMS, feedback="votes", clock=world)
+    hook(experiment, receiver)
+    watcher = watch(local)
+    watcher._notice_alarms = lambda head: None
+    for _ in range(120):
+        experiment.ask()
+        world.pass_by(10.0)
+    if how == "declared":
+        with local.writing() as connection:
+            connection.execute(update(schema.experiments).values(winner=0, declared=120))
+            connection.execute(update(schema.experiments).values(verdict=1))
+    else:
+        {"paused": experiment.pause, "finished": experiment.finish}[how]()
+    world.pass_by(86_400.0)
+    if how == "declared":
+        experiment.add_arm("yellow")
+    else:
+        experiment.resume()
+    one_round(watcher)
+    assert "silent" not in dict(receiver.told)
+    world.pass_by(700.0)
+    one_round(watcher)
+    assert "silent" in dict(receiver.told)
+
+
+def test_a_clock_that_jumps_is_no_silence(local, receiver, monkeypatch):
+    wall, passed = Hours(1_800_000_000.0), Hours(0.0)
+    for place in ("clock", "storage.store"):
+        monkeypatch.setattr(f"duelay.live.{place}.wall", wall)
+    monkeypatch.setattr("duelay.live.clock._passed", passed)
+
+    def pass_by(seconds):
+        wall.pass_by(seconds)
+        passed.pass_by(seconds)
+
+    experiment = Experiment.create(local, "buttons", ARMS)
+    hook(experiment, receiver)
+    watcher = BackgroundWorker(local, webhooks_to="loopback", passed=passed)
+    with ExitStack() as stack:
+        stack.callback(watcher.stop)
+        for _ in range(120):
+            experiment.ask()
+            pass_by(10.0)
+        wall.pass_by(86_400.0)
+        with pytest.warns(UserWarning, match="jumped ahead"):
+            one_round(watcher)
+        assert receiver.told == []
+        wall.pass_by(-2 * 86_400.0)
+        pass_by(700.0)
+        with pytest.warns(UserWarning, match="jumped back"):
+            one_round(watcher)
+        assert [kind for kind, _ in receiver.told] == ["silent"]
+
+
+def test_an_alarm_waits_for_an_event_that_is_being_written(postgresql, migrated, watch):
+    """An event with a smaller id that is committed later would never be told."""
+
+    def waits():
+        return postgresql.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")[0][0]
+
+    with postgresql.database(migrated) as url, ExitStack() as stack:
+        other, experiment = Store(url), Experiment.create(url, "buttons", ARMS)
+        stack.callback(other.close)
+        stack.callback(experiment.close)
+        with other.reading() as connection:
+            head = connection.execute(select(schema.experiments)).mappings().one()
+        alarm = threading.Thread(target=watch(other)._note, args=(head, "alarm", "order", "off"))
+        with experiment.writing() as connection:
+            alarm.start()
+            wait_until(lambda: not alarm.is_alive() or waits())
+            note(connection, experiment.id, "declared", "red", "red wins", 5)
+        alarm.join()
+        with other.reading() as connection:
+            kinds = [event["kind"] for event in read_events(connection, experiment.id)]
+        assert kinds == ["declared", "alarm"]
+
+
 @pytest.mark.parametrize("answer", [500, 404, 302, None])
 def test_an_event_is_told_until_it_is_taken_and_later_ones_wait(
     local, receiver, watch, world, answer
@@ -381,3 +486,17 @@ def test_events_are_sent_at_once_when_a_clock_that_was_ahead_is_set_right(
     world.now -= ahead
     one_round(watch(local))
     assert [each["event"] for each in receiver.bodies] == ["paused", "paused"]
+
+
+def test_the_id_of_a_deleted_event_is_not_used_again(local):
+    """Receivers drop what they have seen, by its id."""
+
+    def newest():
+        with Experiment.create(local, "x", ["a", "b"]) as experiment:
+            experiment.pause()
+            with experiment.store.reading() as connection:
+                (event,) = read_events(connection, experiment.id)
+            experiment.delete()
+        return event["id"]
+
+    assert newest() < newest()

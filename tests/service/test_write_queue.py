@@ -6,10 +6,10 @@ import pytest
 
 from duelay.live import Experiment
 from duelay.live.writes import writer
-from duelay.live.writes.group_commit import Committer, Request
+from duelay.live.writes.group_commit import Request
 from duelay.live.writes.requests import Ask
 from duelay.service.write_queue import WriteQueue
-from service.served import wait_until
+from service.served import CallingCommitter, wait_until
 
 
 def gated(n, *words, commit=lambda group: None):
@@ -22,7 +22,7 @@ def gated(n, *words, commit=lambda group: None):
         groups.append(group)
         commit(group)
 
-    committer = Committer(gate, *words)
+    committer = CallingCommitter(gate, *words)
     return committer, groups
 
 

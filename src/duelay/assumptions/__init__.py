@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from duelay._core.escaping import in_markdown
+from duelay._core.escapes import in_markdown
 from duelay.assumptions.answer_shares import share_by_pair
 from duelay.assumptions.delays import (
     delay_by_pair,
@@ -74,7 +74,8 @@ def check_assumptions(history: History, *, level: float = 0.05) -> list[Finding]
         One for each test; `Finding.is_alarm` says whether an assumption seems to be violated.
     """
     level = check_level(level)
-    return [test(history, level=level / len(TESTS)) for test in TESTS]
+    share = level / len(TESTS)
+    return [test(history, level=share).about(history.display) for test in TESTS]
 
 
 def report(history: History, *, level: float = 0.05) -> str:

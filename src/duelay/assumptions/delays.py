@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from duelay._core.arrays import Floats
 from duelay._core.duration import in_brief
 from duelay.assumptions.finding import MIN_SAMPLE, Finding, check_level, silent
-from duelay.assumptions.order import is_even
+from duelay.assumptions.order import has_equal_shares
 from duelay.assumptions.score_tests import (
     Ints,
     chi_squared,
@@ -92,7 +92,8 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
     The ranks of the delays are compared between unordered pairs, within tenths of the time.
     Self-duels are left out; pairs with few answers are pooled. For votes, and where the order is a
     coin's or alternates, the shares heard by age A are compared as well: under the null hypothesis
-    every pair has tau(A) for votes and tau(A) / 2 for conversions. Chi-squared.
+    every pair has tau(A) for votes and tau(A) / 2 for conversions. Not so if one arm was shown at a
+    time: shares then differ as conversion rates do. Chi-squared.
 
     Power above 90 %: answers of one pair of three take twice as long, 500 answers.
     """
@@ -114,8 +115,9 @@ def delay_by_pair(history: History, *, level: float = 0.05) -> Finding:
             labels[0] = "the others"
         answers_of, in_time = pair[heard], history.at is not None
         slowest = spread(answers_of, history.delay[heard], labels, in_time=in_time)
+        or_often = ", or how often," if has_equal_shares(history) else ""
         words = (
-            "Pairs differ in how long, or how often, they answer; how long: "
+            f"Pairs differ in how long{or_often} they answer; how long: "
             f"{slowest}. It does no harm to the coin "
             "without a law; where a law is assumed, give one for each pair (delays.ByPair)."
         )
@@ -147,16 +149,19 @@ def share_by_arm(history: History, *, level: float = 0.05) -> Finding:
     wins, it does no harm. The test cannot distinguish the two, and needs at least three arms.
     The shares heard by age A are compared, within tenths of the time: chi-squared with K - 1
     degrees of freedom. Where pairs also differ in how long they take, there is a harmless reason,
-    and nothing is said. It needs votes, or an order by coin or in turns.
+    and nothing is said. It needs votes, or an order by coin or in turns, and a display of two arms.
 
     Power above 90 %: 30 % of one arm's wins are lost, of three arms, 3000 answers.
     """
     name, level = "share by arm", check_level(level)
     old, heard, age = cut(history)
     n = int(old.sum())
-    if n < MIN_SAMPLE or not (history.feedback == "votes" or is_even(history)):
+    if n < MIN_SAMPLE or not has_equal_shares(history):
         return silent(
-            name, n, f"needs {MIN_SAMPLE} old duels, and votes or an even order, has {n}."
+            name,
+            n,
+            f"needs {MIN_SAMPLE} old duels of two arms that are both shown, and votes or an even "
+            f"order, has {n}.",
         )
     block = part_of_time(history, age, _BLOCKS)
     k, (_, pair) = history.n_arms, _groups(history, heard)
@@ -194,8 +199,8 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
     -----
     Two trends over time: the delays' ranks, within ordered pairs and outcomes; and the share heard
     by age A, within pairs. The second is used for votes, and where the order is a coin's or
-    alternates: there it does not depend on preferences. Chi-squared with one or two degrees of
-    freedom. A change that is reversed later may be missed.
+    alternates: there it does not depend on preferences, if both arms are shown. Chi-squared
+    with one or two degrees of freedom. A change that is reversed later may be missed.
 
     Power above 90 %: the mean delay doubles by half-time, 500 answers.
     """
@@ -216,7 +221,7 @@ def law_drift(history: History, *, level: float = 0.05) -> Finding:
         when = scores(time[heard], ranks(history.delay[heard]), (4 * ordered + won)[heard])
         _, p_when = chi_squared(*when)
         p_share = math.nan
-        if history.feedback == "votes" or is_even(history):
+        if has_equal_shares(history):
             told = scores(time[old], heard[old].astype(np.float64), pairs_of(history)[old])
             _, p_share = chi_squared(*told)
         if p_share < p_when or math.isnan(p_when):
@@ -246,7 +251,7 @@ def when_and_whether(
     """
     old, heard, _ = cut(history)
     parts = [scores(x[heard], ranks(history.delay[heard]), strata[heard])]
-    if history.feedback == "votes" or is_even(history):
+    if has_equal_shares(history):
         parts.append(scores(x[old], heard[old].astype(np.float64), share_strata[old]))
     statistic, df = 0.0, 0
     for score, variance in parts:

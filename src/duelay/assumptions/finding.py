@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, NamedTuple
 
 from duelay._core import checks
@@ -35,6 +36,13 @@ class Finding(NamedTuple):
     n: int
     is_alarm: bool
     sentence: str
+
+    def about(self, display: str) -> Finding:
+        """Return the same in words for how arms are shown: of one at a time, visitors see it."""
+        if display != "one":
+            return self
+        words = self.sentence.replace("is shown first in", "is shown to")
+        return self._replace(sentence=re.sub(r"\bduel(s?)\b", r"visitor\1", words))
 
     def as_data(self) -> dict[str, Any]:
         """Return the finding for JSON, with None in place of nan and infinity."""

@@ -114,11 +114,14 @@ def position_effect(history: History, *, level: float = 0.05) -> Finding:
     or alternates, and in self-duels under any order. Ties are left out. A normal score.
 
     Conversions: a bonus for the first arm looks like a larger share of answers. Only where more
-    than half of all duels convert must there be a bonus; otherwise the p-value is nan.
+    than half of all duels convert must there be a bonus; otherwise the p-value is nan. If one arm
+    was shown at a time, there is nothing to test.
 
     Power above 90 %: the first arm wins 56 % of 1000 votes.
     """
     name, level = "position effect", check_level(level)
+    if history.display == "one":
+        return silent(name, history.n, "one arm was shown at a time, so there is no first place.")
     even = is_even(history)
     usable = np.ones(history.n, dtype=bool) if even else history.first == history.second
     if history.feedback == "conversions":
@@ -163,6 +166,15 @@ def _bonus(name: str, history: History, usable: NDArray[np.bool_], level: float)
             "feedback='votes' then). Keep the order by coin, and do not trust a learned law."
         )
     return Finding(name, z, p, n, p < level, words)
+
+
+def has_equal_shares(history: History) -> bool:
+    """Whether the share of answers is the same for all pairs if they have one delay law.
+
+    It is for votes, and for conversions if the order is even. If one arm was shown at a time, the
+    share depends on the conversion rates of the pair.
+    """
+    return history.display == "pair" and (history.feedback == "votes" or is_even(history))
 
 
 def is_even(history: History) -> bool:

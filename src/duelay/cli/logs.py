@@ -13,6 +13,7 @@ import click
 
 from duelay import assumptions
 from duelay._core.duration import Duration
+from duelay._core.feedback import DISPLAYS
 from duelay._core.files import write_whole
 from duelay.cli.common import Command, Window, wrapped
 from duelay.errors import InvalidValueError
@@ -55,6 +56,9 @@ def log_options(command: C) -> C:
                      help="A time such as 14d, or ticks, after which an answer is not counted."),
         click.option("--order", type=click.Choice(ORDERS),
                      help="How the first arm was chosen.  [default: not known]"),
+        click.option("--display", type=click.Choice(DISPLAYS),
+                     help="one: a visitor saw the first arm alone, as in an A/B test.  [default: "
+                          "pair]"),
         click.option("--skip-bad", is_flag=True,
                      help="Leave bad rows out, and list them."),
     ]  # fmt: skip

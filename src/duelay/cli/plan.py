@@ -38,6 +38,8 @@ from duelay.planning.simulated import BY, plan
               help="After which a conversion does not count; `none` for no limit.")  # fmt: skip
 @click.option("--wait", metavar="TIME", help="How long an answer may take to be evidence.  "
               "[default: learned from ten conversions]")  # fmt: skip
+@click.option("--feedback", type=click.Choice(["conversions", "votes"]), default="conversions",
+              show_default=True, help="With --preferences, what is told.")  # fmt: skip
 @click.option("--add-arm-at", metavar="TIME", help="When the last arm joins, and what that "
               "costs.")  # fmt: skip
 @click.option("--runs", type=Whole(), metavar="N", help="Simulated experiments of each kind.  "

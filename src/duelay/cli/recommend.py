@@ -32,9 +32,9 @@ from duelay.recommendation import GOALS, recommend
               help="Little regret, or few duels until a winner is declared.")  # fmt: skip
 @click.option("--error", type=float, metavar="SHARE", help="With --goal decide, the probability "
               "that a declared winner is wrong.  [default: 0.05]")  # fmt: skip
-@click.option("--margin", type=float, metavar="SHARE", help="With --goal decide, the largest "
-              "difference from 1/2 that does not matter, such as 0.05: it also ends when nothing "
-              "differs by more.")  # fmt: skip
+@click.option("--margin", type=float, metavar="SHARE", help="With --goal decide, the smallest "
+              "difference from 1/2 that matters, such as 0.05: it also ends when no difference "
+              "matters.")  # fmt: skip
 @click.option("--two-arms", is_flag=True, help="The two arms of a duel must differ.")
 def recommend_command(
     delay: str | None,

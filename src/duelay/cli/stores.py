@@ -303,6 +303,27 @@ def finish_command(store: str, name: str, arm: str | None, modules: tuple[str, .
         click.echo(f"{name}: finished, {experiment.standing().choice} is shown to everybody")
 
 
+@click.command("add-arm", cls=StoreCommand)
+@store_argument
+@name_argument(required=True)
+@click.argument("arm", metavar="ARM")
+@click.option("--yes", is_flag=True, help="Do not ask before.")
+@import_option
+def add_arm_command(store: str, name: str, arm: str, modules: tuple[str, ...], yes: bool) -> None:
+    """Add an arm to a live experiment, or bring a retired one back.
+
+    Prints a forecast of what it costs, in duels and days until a verdict, and asks before anything
+    is changed. A declared winner is withdrawn until it beats the new arm as well. STORE may be the
+    address of a service.
+    """
+    with _opened(store, name, modules) as experiment:
+        click.echo(wrapped("", experiment.cost_of_arm(arm).words))
+        if not yes:
+            click.confirm(f"Add {arm} to {name}?", abort=True)
+        experiment.add_arm(arm)
+    click.echo(f"{name}: {arm} is compared from now on")
+
+
 @click.command("reopen", cls=StoreCommand)
 @store_argument
 @name_argument(required=True)

@@ -15,7 +15,7 @@ from duelay.delays.delay import Delay, parse, tables
 from duelay.delays.delay import check_delay as check
 from duelay.delays.empirical import Empirical
 from duelay.delays.families import Constant, Geometric, NegativeBinomial, Uniform, Zipf
-from duelay.delays.fitting import fit
+from duelay.delays.fitted_laws import fit
 from duelay.delays.never import Never
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from duelay._core.duration import in_brief
-from duelay.delays.fitting import BAND, DelayEstimate, estimate_delays
+from duelay.delays.fitted_laws import BAND, DelayEstimate, estimate_delays
 from duelay.logs.history import History
 
 

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from duelay._core import checks
 from duelay.assumptions import TESTS, independence, order_balance, share_by_pair
 from duelay.assumptions.finding import Finding
-from duelay.assumptions.order import is_even, position_effect
+from duelay.assumptions.order import is_even
 from duelay.delays.delay import Delay, check_delay
-from duelay.delays.fitting import DelayEstimate
+from duelay.delays.fitted_laws import DelayEstimate
 from duelay.delays.joint_estimation import Joint
 from duelay.delays.ticks_or_clock import is_in_time
 from duelay.errors import InvalidValueError
+from duelay.estimates.conversion_rates import rates_of, share_by_evidence
 from duelay.estimates.delays import find_delays
 from duelay.estimates.preferences import (
     Counts,
@@ -129,6 +130,11 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
     if guarantee.has_evidence:
         pooled, joined, present = prepared.pooled, history.joined, history.present
         evidence = evidence_of(replay_bets(pooled, error, joined, present, is_whole=True))
+    rates = None
+    if history.display == "one":
+        if evidence is not None:
+            preferences = share_by_evidence(preferences, evidence)
+        rates = rates_of(history, prepared.pooled, preferences, error)
     looks_even = history.order is None and prepared.order is not None
     return Estimate(
         history=history,
@@ -144,6 +150,7 @@ def estimate(log: Any, *, error: float = 0.05, delay: Any = None, **reading: Any
         repeated=count_repeated(history),
         findings=_test_assumptions(prepared, one_per_unit),
         why_no_law=why_no_law,
+        rates=rates,
     )
 
 
@@ -217,7 +224,9 @@ def _by_answers(log: _Log) -> _Estimated:
     guarantee = find_guarantee(None, history.feedback, log.order, past)
     if history.order is None and log.order is not None:
         # Bets are made duel by duel: an order that is even only at the end is not fair on the way.
-        guarantee = Guarantee("measured", guarantee.words + _SEEMS, has_evidence=False)
+        rests_on = "measured, not proved: it rests on " * (guarantee.kind == "proved")
+        words = rests_on + guarantee.words + _SEEMS
+        guarantee = Guarantee("measured", words, has_evidence=False)
     return _Estimated(of_coin(log.counts, log.error, log.naive), guarantee)
 
 
@@ -237,7 +246,6 @@ def _test_assumptions(log: _Log, one_per_unit: History) -> tuple[Finding, ...]:
     tests = [
         test for test in TESTS
         if not (test is order_balance and is_uneven and history.order is None)
-        and not (test is position_effect and history.display == "one")
     ]  # fmt: skip
     found = []
     for test in tests:
@@ -245,4 +253,4 @@ def _test_assumptions(log: _Log, one_per_unit: History) -> tuple[Finding, ...]:
         found.append(test(log.pooled if pools else one_per_unit, level=level))
     if is_uneven and not is_vote:
         found.append(share_by_pair(one_per_unit, level=level))
-    return tuple(found)
+    return tuple(each.about(history.display) for each in found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duelay._core.escaping import in_figure
+from duelay._core.escapes import in_figure
 from duelay.show import figure_style, notebook, plots
 
 if TYPE_CHECKING:
@@ -30,8 +30,11 @@ def all_of(estimate: Estimate) -> dict[str, Figure]:
         "leader": _alone(
             lambda axes: draw_leader(axes, estimate), 6.6, 1.7 + 0.3 * min(k, _MAX_ARMS)
         ),
-        "preferences": _alone(lambda axes: draw_preferences(axes, estimate), side + 0.8, side),
     }
+    if estimate.rates is None:
+        found["preferences"] = _alone(
+            lambda axes: draw_preferences(axes, estimate), side + 0.8, side
+        )
     if estimate.delays is not None:
         found["delays"] = _alone(lambda axes: draw_delays(axes, estimate), 6.6, 4.0)
     if estimate.evidence is not None:
@@ -42,7 +45,9 @@ def all_of(estimate: Estimate) -> dict[str, Figure]:
 
 
 def overview(estimate: Estimate) -> Figure:
-    """Return the leader, the preferences and the delays in one figure."""
+    """Return the leader, the preferences and the delays in one figure; of lifts, one alone."""
+    if estimate.rates is not None:
+        return _alone(lambda axes: draw_leader(axes, estimate), 6.6, 4.4)
     n = 2 + (estimate.delays is not None)
     figure: Figure = figure_style.need_matplotlib()(figsize=(4.9 * n, 4.4), layout="constrained")
     axes = figure.subplots(1, n)
@@ -54,9 +59,12 @@ def overview(estimate: Estimate) -> Figure:
 
 
 def draw_leader(axes: Axes, estimate: Estimate) -> None:
-    """Draw how often the leader beats every other arm, corrected and naively."""
+    """Draw how often the leader beats every other arm, corrected and naively; or its lifts."""
     leader = estimate.leader
     others = [int(arm) for arm in estimate.ranking if arm != leader][:_MAX_ARMS]
+    if estimate.rates is not None:
+        _draw_lifts(axes, estimate, others)
+        return
     mean, naive = estimate.mean[leader, others], estimate.naive[leader, others]
     lower = np.clip(estimate.lower[leader, others], 0.0, 1.0)
     upper = np.clip(estimate.upper[leader, others], 0.0, 1.0)
@@ -71,6 +79,24 @@ def draw_leader(axes: Axes, estimate: Estimate) -> None:
     axes.set_title("the leader against the others" + f", {left_out} left out" * (left_out > 0),
                    fontsize="medium", pad=22)  # fmt: skip
     _legend_above(axes)
+    figure_style.frame(axes, grid=False)
+
+
+def _draw_lifts(axes: Axes, estimate: Estimate, others: list[int]) -> None:
+    """Draw the lift of the leader over other arms, in percent."""
+    rates, leader = estimate.rates, estimate.leader
+    assert rates is not None
+    lift, lower, upper = (100.0 * ends[leader, others]
+                          for ends in (rates.lift, rates.lift_lower, rates.lift_upper))  # fmt: skip
+    names = [_name(estimate.arms[arm]) for arm in others]
+    known = np.isfinite(lift)
+    most = max([10.0, *(3.0 * np.abs(lift[known])), *-lower[known]])
+    plots.draw_intervals(axes, names, lift, lower, np.minimum(upper, 2.0 * most), line=0.0)
+    axes.set_xlim(-1.1 * most, 1.1 * most)
+    left_out = len(estimate.arms) - 1 - len(others)
+    axes.set_xlabel(f"how much higher the rate of {_name(estimate.arms[leader])} is, in percent")
+    axes.set_title("the lift of the leader" + f", {left_out} left out" * (left_out > 0),
+                   fontsize="medium")  # fmt: skip
     figure_style.frame(axes, grid=False)
 
 
@@ -136,7 +162,7 @@ def draw_traffic(axes: Axes, estimate: Estimate) -> None:
     end = max(float(history.at[-1]), float(answered.max(initial=history.at[0])))
     edges = np.linspace(float(history.at[0]), end or 1.0, _BINS + 1)
     days = edges / 86_400.0  # matplotlib's dates are days since 1970, in UTC
-    for times, label, colour in ((history.at, "duels shown", "#56B4E9"),
+    for times, label, colour in ((history.at, f"{estimate.unit}s", "#56B4E9"),
                                  (answered, "answers heard", "#D55E00")):  # fmt: skip
         n, _ = np.histogram(times, edges)
         axes.stairs(n, days, label=label, color=colour, fill=colour == "#56B4E9",

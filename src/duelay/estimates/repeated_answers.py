@@ -43,11 +43,14 @@ def draw_one_duel_per_unit(history: History) -> History:
     """Return the history with one duel a unit and pair, drawn at random, whatever the answers are.
 
     A lot, and not the first: where a unit meets each pair in both orders, the first is always the
-    same order.
+    same order. Where one arm was shown at a time it is the first, as in a live experiment: a coin
+    decided which arm that was.
     """
     if history.unit is None:
         return history
     lot = np.random.default_rng(0).permutation(history.n)
+    if history.display == "one":
+        lot = np.arange(history.n)
     group = _unit_pairs(history)
     drawn = np.zeros(history.n, dtype=bool)
     drawn[lot[np.unique(group[lot], return_index=True)[1]]] = True

@@ -13,7 +13,7 @@ import numpy as np
 
 from duelay._core import extras
 from duelay._core.duration import in_brief
-from duelay._core.escaping import in_cell, in_code, in_markdown
+from duelay._core.escapes import in_cell, in_code, in_markdown
 from duelay._core.files import write_whole
 from duelay._version import __version__
 from duelay.inference.leader import beaten
@@ -60,7 +60,10 @@ def write(estimate: Estimate, folder: Path) -> list[Path]:
 
 def tables(estimate: Estimate) -> dict[str, Table]:
     """Return the tables: a row an arm, a pair, an age, a law, a test."""
-    found = {"ranking": _ranking(estimate), "preferences": _preferences(estimate)}
+    if estimate.rates is None:
+        found = {"ranking": _ranking(estimate), "preferences": _preferences(estimate)}
+    else:
+        found = {"ranking": _rates(estimate), "lifts": _lifts(estimate)}
     if estimate.delays is not None:
         found["delays"] = _delays(estimate)
         if estimate.delays.fits:
@@ -96,6 +99,53 @@ def _ranking(e: Estimate) -> Table:
         "duels": duels[order].astype(int).tolist(),
         "wins_as_first": wins[order].tolist(),
     }  # fmt: skip
+
+
+def _rates(e: Estimate) -> Table:
+    """Return the arms of an experiment that showed one arm at a time, with the leader's lift."""
+    assert e.rates is not None
+    order, r = e.ranking, e.rates
+    others = np.where(order == e.leader, -1, order)
+
+    def lift(values: Any) -> list[float]:
+        return [math.nan if arm < 0 else float(values[e.leader, arm]) for arm in others.tolist()]
+
+    return {
+        "rank": list(range(1, len(order) + 1)),
+        "arm": [e.arms[arm] for arm in order],
+        "shown": r.shown[order].tolist(),
+        "conversions": r.conversions[order].tolist(),
+        "window_closed": r.closed[order].tolist(),
+        "converted_in_time": r.converted[order].tolist(),
+        "rate": r.rate[order].tolist(),
+        "rate_lower": r.lower[order].tolist(),
+        "rate_upper": r.upper[order].tolist(),
+        "lift_of_leader": lift(r.lift),
+        "lift_lower": lift(r.lift_lower),
+        "lift_upper": lift(r.lift_upper),
+        "may_be_best": e.candidates[order].tolist(),
+        "chance_to_be_best": e.chances[order].tolist(),
+    }
+
+
+def _lifts(e: Estimate) -> Table:
+    """Return the lift of each arm over each other one that it was compared with."""
+    assert e.rates is not None
+    met = (e.counts.duels + e.counts.duels.T) > 0
+    np.fill_diagonal(met, False)
+    i, j = np.nonzero(met)
+    r = e.rates
+    return {
+        "arm": [e.arms[arm] for arm in i],
+        "over": [e.arms[arm] for arm in j],
+        "lift": r.lift[i, j].tolist(),
+        "lower": r.lift_lower[i, j].tolist(),
+        "upper": r.lift_upper[i, j].tolist(),
+        "conversions": e.counts.answers[i, j].astype(int).tolist(),
+        "conversions_of_the_other": e.counts.answers[j, i].astype(int).tolist(),
+        "visitors": e.counts.duels[i, j].astype(int).tolist(),
+        "visitors_of_the_other": e.counts.duels[j, i].astype(int).tolist(),
+    }
 
 
 def _preferences(e: Estimate) -> Table:
@@ -162,6 +212,7 @@ def as_data(e: Estimate) -> dict[str, Any]:
         "arms": list(e.arms),
         "retired": list(e.retired),
         "feedback": history.feedback,
+        "display": history.display,
         "order": e.order,
         "window": None if history.window is None else str(history.window),
         "error": e.error,
@@ -208,21 +259,10 @@ def compose(e: Estimate, drawn: set[str]) -> str:
     parts = [
         "# What the log says",
         f"**{in_markdown(e.headline)}.**",
-        f"{_some(history.n, 'duel')} of {history.n_arms} arms, {_some(heard, 'answer')} "
+        f"{_some(history.n, e.unit)} of {history.n_arms} arms, {_some(heard, 'answer')} "
         f"({history.feedback}){span}. {_sentence(e.how_sure)}",
-        *_picture("leader", drawn, "How often the leader beats each other arm, with intervals"),
-        "## Ranking",
-        _markdown(_ranking(e), ("rank", "arm", "leader_beats_it", "lower", "upper", "naive",
-                                "beats", "chance_to_be_best", "duels")),
-        "*Leader beats it* is how often; *naive* is the same if silence were a win of the second "
-        "(of votes: as they stand). *Beats* counts an even or unheard pair as one half. *Chance to "
-        "be best* is an opinion, not a guarantee; what is missing from 1 is the chance that no arm "
-        "beats all others.",
-        *map(_sentence, e.caveats),
-        "## Preferences",
-        *_picture("preferences", drawn, "How often the row's arm beats the column's"),
-        _markdown(_preferences(e)),
-    ]  # fmt: skip
+        *(_of_preferences(e, drawn) if e.rates is None else _of_rates(e, drawn)),
+    ]
     if e.position is not None:
         low, high = (e.position.bonus + s * 1.96 * e.position.error for s in (-1, 1))
         parts.append(
@@ -253,6 +293,43 @@ def compose(e: Estimate, drawn: set[str]) -> str:
         parts += [f"... and {more:,} more."] if more > 0 else []
     parts.append(f"Made by duelay {__version__}; estimate.json and the tables have every number.")
     return "\n\n".join(parts) + "\n"
+
+
+def _of_preferences(e: Estimate, drawn: set[str]) -> list[str]:
+    """Return the parts of the page on the ranking and on each pair."""
+    return [
+        *_picture("leader", drawn, "How often the leader beats each other arm, with intervals"),
+        "## Ranking",
+        _markdown(_ranking(e), ("rank", "arm", "leader_beats_it", "lower", "upper", "naive",
+                                "beats", "chance_to_be_best", "duels")),
+        "*Leader beats it* is how often; *naive* is the same if silence were a win of the second "
+        "(of votes: as they stand). *Beats* counts an even or unheard pair as one half. *Chance to "
+        "be best* is an opinion, not a guarantee; what is missing from 1 is the chance that no arm "
+        "beats all others.",
+        *map(_sentence, e.caveats),
+        "## Preferences",
+        *_picture("preferences", drawn, "How often the row's arm beats the column's"),
+        _markdown(_preferences(e)),
+    ]  # fmt: skip
+
+
+def _of_rates(e: Estimate, drawn: set[str]) -> list[str]:
+    """Return the same parts, where one arm was shown at a time."""
+    return [
+        *_picture("leader", drawn, "The leader's lift over each other arm, with intervals"),
+        "## Rates",
+        _markdown(_rates(e), ("rank", "arm", "shown", "conversions", "rate", "rate_lower",
+                              "rate_upper", "chance_to_be_best")),
+        "*Rate* is the share of the visitors whose window has closed that converted in time; all "
+        "intervals of rates hold together. *Chance to be best* is an opinion, not a guarantee.",
+        *map(_sentence, e.caveats),
+        "## Lift",
+        _markdown(_lifts(e)),
+        "*Lift* is how much higher the conversion rate of the first arm is: 0.2 for 12 % against "
+        "10 %. It compares conversions of visitors who came at the same time, and needs no window. "
+        "All intervals of lifts hold together. They count every conversion of the log, so they may "
+        "be narrower than those of a live standing, which count booked conversions only.",
+    ]  # fmt: skip
 
 
 def _sentence(words: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from duelay import text
 from duelay.assumptions.finding import Finding
 from duelay.delays import Delay, Law
-from duelay.delays.fitting import DelayEstimate
+from duelay.delays.fitted_laws import DelayEstimate
 from duelay.estimates.data_warnings import find_data_warnings
 from duelay.estimates.delays import describe_delays
 from duelay.estimates.preferences import Counts, Position, Preferences
@@ -23,6 +23,7 @@ from duelay.inference.evidence import Evidence
 from duelay.inference.guarantee import Guarantee
 from duelay.inference.leader import beaten
 from duelay.inference.posterior import draw_posterior
+from duelay.inference.rates import Rates, write_rates
 from duelay.logs.history import History
 from duelay.show.text_table import table
 
@@ -71,6 +72,8 @@ class Estimate:
         The results of the tests of assumptions.
     why_no_law : str
         Why `delays` is None.
+    rates : Rates or None
+        The conversion rates and lifts, if one arm was shown at a time.
     """
 
     history: History
@@ -86,6 +89,7 @@ class Estimate:
     repeated: Repeated
     findings: tuple[Finding, ...]
     why_no_law: str = ""
+    rates: Rates | None = None
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -127,9 +131,13 @@ class Estimate:
             return self.arms.index(self.history.declared.arm)
         if self.evidence is not None:
             return self.evidence.winner
-        others = self.history.present & (np.arange(len(self.arms)) != self._first)
-        is_clear = bool((self.lower[self._first][others] > 0.5).all())
-        return self._first if is_clear and self.guarantee.holds else None
+        is_clear = self.guarantee.holds and self._is_ahead_of_all(self._first)
+        return self._first if is_clear else None
+
+    def _is_ahead_of_all(self, arm: int) -> bool:
+        """Whether the intervals of an arm over all others are above 1/2."""
+        others = self.history.present & (np.arange(len(self.arms)) != arm)
+        return bool((self.lower[arm][others] > 0.5).all())
 
     @functools.cached_property
     def _first(self) -> int:
@@ -209,10 +217,15 @@ class Estimate:
         return tuple(alarm for alarm in self.alarms if alarm.name in rests_on)
 
     @property
+    def unit(self) -> str:
+        """What a row of the log is: a duel, or a visitor if one arm was shown at a time."""
+        return "duel" if self.rates is None else "visitor"
+
+    @property
     def headline(self) -> str:
         """Who wins or leads, and how sure that is, in a sentence."""
         if not self.history.is_heard.any():
-            return f"nothing has been heard in {self.history.n:,} duels: no arm leads"
+            return f"nothing has been heard in {self.history.n:,} {self.unit}s: no arm leads"
         name = self.arms[self.leader]
         declared = self.history.declared
         often = f"wrong in at most {100 * self.error:g} % of experiments"
@@ -224,7 +237,7 @@ class Estimate:
             sure = f"declared by {declared.policy}"
             if allowed is not None:
                 sure = f"wrong in at most {100 * allowed:g} % of experiments"
-            words = f"{name} wins: declared after {declared.tick + earlier:,} duels ({sure})"
+            words = f"{name} wins: declared after {declared.tick + earlier:,} {self.unit}s ({sure})"
         elif self.winner is not None:
             words = f"{name} beats all others ({often})"
         elif self.evidence is not None and self.evidence.is_out.all():
@@ -234,7 +247,13 @@ class Estimate:
             rivals = [rival for rival in rivals if rival != name]
             some = ", ".join(rivals[:3]) + (f" and {len(rivals) - 3} more" * (len(rivals) > 3))
             open_ = f": {some} may still be as good" if rivals else ""
-            words = f"{name} leads, not sure at {100 * (1 - self.error):g} %{open_}"
+            sure = f"{100 * (1 - self.error):g} %"
+            words = f"{name} leads, not sure at {sure}{open_}"
+            if self.guarantee.holds and self._is_ahead_of_all(self.leader):
+                words = (
+                    f"{name} leads, and all its intervals are above 1/2 ({often}); the evidence "
+                    "does not yet declare it"
+                )
         if self.doubts:
             words += f"; but doubtful: {', '.join(doubt.name for doubt in self.doubts)}"
         return words
@@ -255,12 +274,14 @@ class Estimate:
         if any(alarm.name == "preference drift" for alarm in self.alarms):
             found.append(f"the preferences are {_AVERAGES}: preference drift")
         if earlier := self.history.n_earlier:
-            found.append(f"{earlier:,} earlier duels are not in the log, and not in the estimates")
+            found.append(
+                f"{earlier:,} earlier {self.unit}s are not in the log, and not in the estimates"
+            )
         if self.retired:
             found.append(f"retired, and left out of the ranking: {', '.join(self.retired)}")
         return tuple(found)
 
-    @property
+    @functools.cached_property
     def notes(self) -> tuple[str, ...]:
         """Warnings about the log, in sentences; empty if there are none."""
         return find_data_warnings(self.history)
@@ -279,7 +300,11 @@ class Estimate:
             said += f". But {', '.join(d.name for d in self.doubts)}: that does not hold here"
         return said
 
-    def __str__(self) -> str:
+    def _ranked(self) -> str:
+        """Return a table of the arms, the leader first."""
+        if self.rates is not None:
+            leader = self.leader if self.history.is_heard.any() else None
+            return write_rates(self.ranking.tolist(), self.arms, leader, self.rates)
         rows = []
         for place, arm in enumerate(self.ranking, start=1):
             share = "unheard"
@@ -295,7 +320,10 @@ class Estimate:
             beats = f"{beaten(self.mean[:, self.history.present])[arm]:g}"
             rows.append([str(place), self.arms[arm], share, plain, beats, f"{duels:,}"])
         columns = ["", "arm", "leader beats it", "naively", "beats", "duels"]
-        words = [self.headline, table(columns, rows, left=(1, 2)), f"delays: {self.delay_words}"]
+        return table(columns, rows, left=(1, 2))
+
+    def __str__(self) -> str:
+        words = [self.headline, self._ranked(), f"delays: {self.delay_words}"]
         if self.position is not None:
             low, high = (self.position.bonus + s * 1.96 * self.position.error for s in (-1, 1))
             words.append(

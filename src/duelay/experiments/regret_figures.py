@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from duelay import theory
-from duelay._core.escaping import in_figure
+from duelay._core.escapes import in_figure
 from duelay.delays import Delay
 from duelay.experiments import sweep
 from duelay.experiments.results import Results

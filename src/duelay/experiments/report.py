@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from duelay import __version__, text, theory
-from duelay._core.escaping import in_code as _code
-from duelay._core.escaping import in_markdown as _text
+from duelay._core.escapes import in_code as _code
+from duelay._core.escapes import in_markdown as _text
 from duelay._core.files import write_whole
 from duelay.experiments import claims, sweep
 from duelay.experiments.results import Results

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from duelay._core.escaping import in_cell
+from duelay._core.escapes import in_cell
 from duelay._core.files import write_whole
 from duelay.errors import InvalidValueError
 from duelay.experiments.cells import BY_RUN, Cell, OtherSourcesError, blocks_of, read

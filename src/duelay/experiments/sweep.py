@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from duelay._core.escaping import in_figure
+from duelay._core.escapes import in_figure
 from duelay.experiments.results import Results
 from duelay.show import figure_style
 from duelay.simulation import Result

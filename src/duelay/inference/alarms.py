@@ -81,7 +81,7 @@ def find_all(
     for name, (test, _) in tests.items():
         if levels and not (name in found and found[name].is_alarm):
             found[name] = test(history, level=levels[name])
-    return tuple(found.values())
+    return tuple(each.about(history.display) for each in found.values())
 
 
 def levels_of(history: History, law: Delay | None = None) -> dict[str, float]:

@@ -66,7 +66,7 @@ class Evidence(NamedTuple):
     winner_exists : bool
         Whether the policy takes the existence of a Condorcet winner for granted.
     margin : float or None
-        Epsilon, the largest difference that does not matter.
+        Epsilon, the smallest difference from 1/2 that matters.
     """
 
     winner: int | None
@@ -205,13 +205,13 @@ def _in_flight(eprocess: EProcess, n_waiting: int) -> int:
 
 def _hoped_worth(eprocess: EProcess) -> float:
     """What a duel tells, in conversions; before anything is known, as if all were answered."""
-    answered, matured = int(eprocess.n_answered[0]), int(eprocess.n_matured[0])
+    answered, booked = int(eprocess.n_answered[0]), int(eprocess.n_booked[0])
     if eprocess.is_vote:
-        return (answered + 10.0) / (matured + 10.0)
+        return (answered + 10.0) / (booked + 10.0)
     if eprocess.told.is_told:
         return eprocess.told.worth
     hoped = 10.0 * FIRST_SHARE_OF_ONE if eprocess.shows_one else 10.0
-    share = min(1.0, (2.0 * answered + hoped) / (matured + 10.0))
+    share = min(1.0, (2.0 * answered + hoped) / (booked + 10.0))
     return 0.5 * share + (1.0 - 0.5 * share) * (share / (2.0 - share)) ** 2
 
 

@@ -55,20 +55,45 @@ class DuelsLeft(NamedTuple):
 def forecast_duels(
     evidence: Evidence, who: NDArray[np.int64], gaps: Floats, is_winner: NDArray[np.bool_]
 ) -> DuelsLeft | None:
-    """Sum over a winner's rivals the duels until the evidence that is missing has come.
+    """Forecast the duels until a verdict.
 
-    Each draw has its own winner; draws without one would never end, and are left out. A duel adds
-    2 g^2 on average, and the log evidence is nearly a Brownian motion with twice that as variance,
-    so that the duels have an inverse Gaussian law. A mixture of gaps costs a nat at the start.
-    Duels that wait to be booked have been asked already; when the last one has been asked, as many
-    are asked until it is booked.
+    Each draw has its own winner; draws without one would never end, and are left out.
+
+    Parameters
+    ----------
+    evidence : of a policy that decides.
+    who : (M,), the arms that may win.
+    gaps : (draws, M, K), how much more often than half these arms beat each arm; with a margin,
+        that much more.
+    is_winner : (draws, M), which of these arms is the winner; with a margin there may be several.
     """
     if evidence.verdict != "running":
         return DuelsLeft(0, 0, 0)
-    draws, winner = np.nonzero(is_winner)
-    if len(draws) < max(_MIN_SHARE * len(gaps), _MIN_DRAWS):
+    if not has_winners(is_winner):
         return None
-    gap, winner = gaps[draws, winner], who[winner]
+    draws, place = np.nonzero(is_winner)
+    return summarise_draws(draw_duels(evidence, who[place], gaps[draws, place]))
+
+
+def has_winners(is_winner: NDArray[np.bool_]) -> bool:
+    """Whether enough draws have a winner for a forecast."""
+    return int(is_winner.sum()) >= max(_MIN_SHARE * len(is_winner), _MIN_DRAWS)
+
+
+def draw_duels(evidence: Evidence, winner: NDArray[np.int64], gap: Floats) -> Floats:
+    """Draw the duels until the evidence that a winner lacks over each of its rivals has come.
+
+    A duel adds 2 g^2 on average, and the log evidence is nearly a Brownian motion with twice that
+    as variance, so that the duels have an inverse Gaussian law. A mixture of gaps costs a nat at
+    the start. Duels that wait to be booked have been asked already; when the last one has been
+    asked, as many are asked until it is booked.
+
+    Parameters
+    ----------
+    evidence : of a policy that decides.
+    winner : (n,), the winner of each draw.
+    gap : (n, K), by how much it beats each arm.
+    """
     speed = 2.0 * np.maximum(gap, _MIN_GAP) ** 2 * evidence.worth
     lacks = evidence.lacks[winner]
     if evidence.margin is None:
@@ -78,5 +103,10 @@ def forecast_duels(
     duels = np.random.default_rng(1).wald(some / speed, some**2 / (2.0 * speed))
     waiting = np.where(lacks > 0.0, duels - evidence.n_waiting[winner], 0.0)
     needed = np.maximum(waiting, 0.0).sum(axis=1)
-    needed = np.minimum(needed + np.where(needed > 0.0, evidence.in_flight, 0), MAX_DUELS)
-    return DuelsLeft(*(int(float(f"{n:.2g}")) for n in np.percentile(needed, _ENDS)))
+    return np.asarray(needed + np.where(needed > 0.0, evidence.in_flight, 0))
+
+
+def summarise_draws(duels: Floats) -> DuelsLeft:
+    """Return the median and the ends of draws, in two digits and at most `MAX_DUELS`."""
+    found = np.percentile(np.clip(duels, -MAX_DUELS, MAX_DUELS), _ENDS)
+    return DuelsLeft(*(int(float(f"{n:.2g}")) for n in found))

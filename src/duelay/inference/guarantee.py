@@ -89,8 +89,8 @@ def find_guarantee(
     if not past.chosen_by:
         return Guarantee(
             "measured",
-            f"measured with policies of duelay, not proved ({MEASURED}): nobody says how the pairs "
-            "that were replayed were chosen",
+            f"measured with policies of duelay, not proved ({MEASURED}): `chosen_by` does not say "
+            "how the pairs were chosen",
         )
     return _IN_TURNS if feedback != "votes" and order == "alternate" else found
 

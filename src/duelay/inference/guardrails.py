@@ -80,10 +80,13 @@ def rate_interval(k: ArrayLike, n: ArrayLike, error: ArrayLike) -> tuple[Floats,
     return _search(mean, 0.0, is_out), _search(mean, 1.0, is_out)
 
 
-def log_excess(
-    k: ArrayLike, n: ArrayLike, base_k: ArrayLike, base_n: ArrayLike, bound: ArrayLike
-) -> Floats:
-    """Return the log evidence that an arm's rate is higher than the baseline's by more than bound.
+def difference_interval(
+    k: ArrayLike, n: ArrayLike, base_k: ArrayLike, base_n: ArrayLike, error: ArrayLike
+) -> RateDifference:
+    """Return the difference of the rates of an arm and the baseline, with its interval.
+
+    The lower end is above a bound exactly if both mixtures are at least 1 / error times the largest
+    likelihood of rates that keep the bound.
 
     Parameters
     ----------
@@ -91,28 +94,6 @@ def log_excess(
         Events and duels of the arm.
     base_k, base_n : array_like of int
         Events and duels of the baseline, none of them a duel of `n`.
-    bound : array_like of float
-        The largest excess that is allowed.
-    """
-    k, n, base_k, base_n, bound = np.broadcast_arrays(*_floats(k, n, base_k, base_n, bound))
-    excess = k / np.maximum(n, 1.0) - base_k / np.maximum(base_n, 1.0)
-    is_over = (n > 0) & (base_n > 0) & (excess > bound)
-    # Where the estimates keep the bound, the largest likelihood is that of the estimates.
-    return _log_ratio(k, n, base_k, base_n, np.where(is_over, bound, excess))
-
-
-def difference_interval(
-    k: ArrayLike, n: ArrayLike, base_k: ArrayLike, base_n: ArrayLike, error: ArrayLike
-) -> RateDifference:
-    """Return the difference of the rates of an arm and the baseline, with its interval.
-
-    The lower end is above a bound exactly if `log_excess` with this bound has reached
-    log (1 / error).
-
-    Parameters
-    ----------
-    k, n, base_k, base_n : array_like of int
-        As for `log_excess`.
     error : array_like of float
         The probability with which an interval ever fails.
     """

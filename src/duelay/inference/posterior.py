@@ -53,12 +53,9 @@ def draw_posterior(
     present : (K,), the arms that are not retired. A retired arm neither wins nor prevents a win.
     draws : of the posterior.
     """
-    who, gaps = _draw_gaps(lead, n, leader, present, draws)
-    gaps[:, :, ~present] = 1.0
-    gaps[:, ~present[who], :] = -1.0
-    gaps[:, np.arange(len(who)), who] = 0.0
-    is_own = np.arange(len(lead)) == who[:, None]
-    is_winner = np.asarray(((gaps > 0) | is_own).all(axis=2))
+    who, gaps = draw_gaps(lead, n, leader, present, draws)
+    leave_out_retired(who, gaps, present)
+    is_winner = find_best(who, gaps)
     chances = np.zeros(len(lead))
     chances[who] = is_winner.mean(axis=0)
     if evidence is not None and evidence.winner_exists:
@@ -66,14 +63,27 @@ def draw_posterior(
     loss = np.maximum(-gaps[:, np.flatnonzero(who == leader)[0]], 0.0).max(axis=1).mean()
     left = None
     if evidence is not None and evidence.margin is not None:  # also ends where nothing differs
-        is_near = np.asarray(((gaps > -evidence.margin) | is_own).all(axis=2))
+        is_near = find_best(who, gaps, evidence.margin)
         left = forecast_duels(evidence, who, gaps + evidence.margin, is_near)
     elif evidence is not None:
         left = forecast_duels(evidence, who, gaps, is_winner)
     return Posterior(chances, float(loss), left)
 
 
-def _draw_gaps(
+def leave_out_retired(who: NDArray[np.int64], gaps: Floats, present: NDArray[np.bool_]) -> None:
+    """Let retired arms lose to all others, in place: they neither win nor prevent a win."""
+    gaps[:, :, ~present] = 1.0
+    gaps[:, ~present[who], :] = -1.0
+    gaps[:, np.arange(len(who)), who] = 0.0
+
+
+def find_best(who: NDArray[np.int64], gaps: Floats, margin: float = 0.0) -> NDArray[np.bool_]:
+    """(draws, M): whether no other arm beats the arm, or beats it by the margin or more."""
+    is_own = np.arange(gaps.shape[2]) == who[:, None]
+    return np.asarray(((gaps > -margin) | is_own).all(axis=2))
+
+
+def draw_gaps(
     lead: Floats, n: Floats, leader: int, present: NDArray[np.bool_], draws: int
 ) -> tuple[NDArray[np.int64], Floats]:
     """Draw mu_ij - 1/2 of the arms that may have a chance against all; return these arms, too.

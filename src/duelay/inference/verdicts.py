@@ -63,7 +63,7 @@ def describe_verdict(
     ----------
     verdict : "winner", "good_enough" or "equivalent".
     best : the arm of the verdict.
-    margin : the largest difference that does not matter.
+    margin : the smallest difference from 1/2 that matters.
     alike, worse : the arms that differ from it by less than the margin, and those that it beats.
     shows_one : whether one arm is shown at a time, so that the margin is said as a lift.
     """

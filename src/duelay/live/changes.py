@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, insert
 
+from duelay._core import checks
 from duelay.errors import InvalidValueError
 from duelay.inference.leader import leader_by_bets
 from duelay.live.events import note
-from duelay.live.guardrails import check_guardrails, declare_guardrails
+from duelay.live.guardrails import check_guardrails, declare_guardrails, find_new
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.validation import check_arm, check_votes
@@ -61,19 +63,19 @@ def make_change(
         Who makes the change, which its events say; empty if that is not known.
     """
     joining = list(dict.fromkeys(check_arm(arm) for arm in add_arms))
-    leaving = list(dict.fromkeys(retire_arms))
+    leaving = list(dict.fromkeys(check_arm(arm) for arm in retire_arms))
 
     def do(connection: Connection, state: ExperimentState, moment: int) -> None:
-        # All of it, before anything is written.
+        # All of it, before anything is written. What is misspelt comes first.
+        _check_known(state, joining, {"arm": [arm], "fallback": [fallback], "name": leaving})
         _check(state, joining, leaving, max_arms)
         _check_ends(state, status, arm, fallback, archived, joining, leaving)
         who = f", by {by}" if by else ""
-        if add_guardrails:
-            declare_guardrails(
-                connection, state.settings.id,
-                check_guardrails(add_guardrails, state.settings.window),
-                state.settings.window_in_micro, state.head["asked"],
-            )  # fmt: skip
+        metrics = find_new(
+            connection, state.settings.id,
+            check_guardrails(add_guardrails, state.settings.window),
+            state.settings.window_in_micro,
+        )  # fmt: skip
         is_held = state.head["held"] is not None
         if booking is not None and is_held != (booking == "held"):
             kind = "released" if is_held else "held"
@@ -91,13 +93,30 @@ def make_change(
                 _change(connection, state, name, "retired", moment, who)
         if fallback is not None:
             state.head["fallback"] = state.arms.index(fallback)
+        declare_guardrails(connection, metrics, _baseline(state), state.head["asked"])
         _set_status(connection, state, status, arm, moment, who)
         if archived is not None and archived != (state.head["archived"] is not None):
             kind = "archived" if archived else "listed"
             note(connection, state.settings.id, kind, "", f"it was {kind}{who}", moment)
             state.head["archived"] = moment if archived else None
 
-    return Operation(do)
+    # A hold is a moment by which answers came; for the rest the latest time of the store will do.
+    return Operation(do, needs_clock=booking is not None)
+
+
+def _check_known(
+    state: ExperimentState, joining: list[str], said: Mapping[str, Sequence[str | None]]
+) -> None:
+    """Refuse a name that is not that of an arm; `said` has the names by argument."""
+    known = (*state.arms, *joining)
+    for argument, names in said.items():
+        for name in names:
+            if name is not None and name not in known:
+                raise InvalidValueError(
+                    f"{argument} must be that of an arm: there is no arm {name!r}"
+                    f"{checks.nearest(name, known)}, but {_present(state)}",
+                    argument=argument,
+                )
 
 
 def _check_ends(
@@ -159,6 +178,12 @@ def _set_status(
     note(connection, state.settings.id, kind, about, words, moment)
 
 
+def _baseline(state: ExperimentState) -> int:
+    """Return the arm that others are compared with: the fallback, or the first that is present."""
+    fallback = state.head["fallback"]
+    return int(np.argmax(state.present)) if fallback is None else int(fallback)
+
+
 def _present(state: ExperimentState) -> list[str]:
     """Return the arms that have not been retired."""
     return [arm for arm, is_there in zip(state.arms, state.present, strict=True) if is_there]
@@ -178,11 +203,6 @@ def _check(
                 f"it has {len(state.arms):,}"
             )
     there = list(dict.fromkeys([*_present(state), *joining]))
-    for arm in leaving:
-        if arm not in (*state.arms, *joining):
-            raise InvalidValueError(
-                f"name must be that of an arm: there is no arm {arm!r}, but {_present(state)}"
-            )
     left = [arm for arm in there if arm not in leaving]
     if len(left) < 2 and len(left) < len(there):
         raise InvalidValueError(f"two arms must stay, and {left} would be all that is left")

@@ -149,7 +149,7 @@ class ExperimentClock:
             )
         self.created, self.noted = created, noted
         self._speed = float(noted[:-1]) if noted not in (None, GIVEN) else 1.0
-        self._is_missing = noted == GIVEN and clock is None
+        self.is_missing = noted == GIVEN and clock is None
         self._has_shared = is_shared and noted != GIVEN  # the database's clock counts
         if noted == GIVEN:
             self._own: Callable[[], float] = wall if clock is None else clock
@@ -158,22 +158,22 @@ class ExperimentClock:
 
     def __call__(self) -> float:
         """Return the time by the clock of this process."""
-        return self._to_experiment(self._own())
+        return self.to_experiment(self._own())
 
     def latest(self) -> float:
         """Return the latest time that a caller may name: the machine may have been set ahead."""
         is_steady = isinstance(self._own, SteadyClock)
-        return max(self(), self._to_experiment(wall())) if is_steady else self()
+        return max(self(), self.to_experiment(wall())) if is_steady else self()
 
     def shown(self, moment: float, shared: float | None) -> float:
         """Return the time for somebody who reads; `shared` is the time of the database.
 
         It is `moment`, the latest time of the experiment, where this process lacks its clock.
         """
-        if self._is_missing:
+        if self.is_missing:
             return moment
         is_theirs = self._has_shared and shared is not None
-        return max(moment, self._to_experiment(shared) if is_theirs else self())  # type: ignore[arg-type]
+        return max(moment, self.to_experiment(shared) if is_theirs else self())  # type: ignore[arg-type]
 
     def of_creation(self, shared: float | None, begun: float) -> float:
         """Return the time at which an experiment is made."""
@@ -184,23 +184,22 @@ class ExperimentClock:
     def of_write(self, moment: float, shared: float | None, begun: float) -> float:
         """Return the time of a transaction, or raise if this process must not write.
 
+        Where this process lacks the clock it is `moment`: see `missing`.
+
         Parameters
         ----------
         moment : the latest time of the experiment.
         shared : the time of the database, where it has a clock.
         begun : the time of this machine before `shared` was asked for.
         """
-        if self._is_missing:
-            raise ClockError(
-                "the experiment goes by a clock of its own, which this process was not given, so "
-                "that nothing is written: open it with clock="
-            )
+        if self.is_missing:
+            return moment
         if self._has_shared and shared is not None:
-            return self._to_experiment(_check_shared(shared, begun))
+            return self.to_experiment(_check_shared(shared, begun))
         now = self()
         behind = (moment - now) / self._speed
         if behind > MAX_DIFFERENCE and isinstance(self._own, SteadyClock):
-            now = self._to_experiment(self._own.follow())  # it was behind, and has been set right
+            now = self.to_experiment(self._own.follow())  # it was behind, and has been set right
             behind = (moment - now) / self._speed
         if behind > MAX_DIFFERENCE:
             until = timestamps.iso(moment)
@@ -209,7 +208,16 @@ class ExperimentClock:
                          )  # fmt: skip
         return now
 
-    def _to_experiment(self, time: float) -> float:
+    def missing(self) -> ClockError:
+        """Return the error of a request that needs the clock, where this process lacks it."""
+        return ClockError(
+            "the experiment goes by a clock of its own, a function that this process was not "
+            "given, so that nothing is written: open it in Python with clock=, the function "
+            "(without it, its status and arms can be changed, and it can be read)"
+        )
+
+    def to_experiment(self, time: float) -> float:
+        """Return a time of the world by the clock of the experiment."""
         return self.created + self._speed * (time - self.created)
 
 

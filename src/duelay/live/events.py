@@ -9,8 +9,9 @@ from sqlalchemy import Connection, insert, select
 from duelay.inference.evidence import evidence_of
 from duelay.inference.leader import leader_by_bets
 from duelay.inference.verdicts import describe_verdict
-from duelay.live.state import ExperimentState
+from duelay.live.state import ExperimentState, end_of
 from duelay.live.storage import schema
+from duelay.live.storage.rows import ExperimentRow
 
 KINDS = ("declared", "good_enough", "equivalent", "undecided", "withdrawn", "alarm", "silent",
          "paused", "resumed", "held", "released", "finished", "reopened", "archived",
@@ -25,15 +26,16 @@ def note(
     connection.execute(insert(schema.events), row)
 
 
-def note_end(connection: Connection, state: ExperimentState, before: Any, moment: int) -> None:
+def note_end(
+    connection: Connection, state: ExperimentState, before: ExperimentRow, moment: int
+) -> None:
     """Write down a verdict, or that it was withdrawn; `before` is the row of the experiment."""
-    names, arms, head = ("winner", "verdict", "stopped"), state.arms, state.head
-    if all(head[name] == before[name] for name in names):
+    arms, head, earlier = state.arms, state.head, before["winner"]
+    if end_of(head) == end_of(before):
         return
-    winner = state.winner
-    if before["winner"] not in (None, winner):
-        words = f"{arms[before['winner']]} is no longer declared: an arm came or went"
-        note(connection, state.settings.id, "withdrawn", arms[before["winner"]], words, moment)
+    if earlier is not None and earlier != state.winner:
+        words = f"{arms[earlier]} is no longer declared: an arm came or went"
+        note(connection, state.settings.id, "withdrawn", arms[earlier], words, moment)
     verdict, best = state.verdict, leader_by_bets(state.ledger)
     if verdict == "running":
         return

@@ -11,56 +11,31 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection
 
-from duelay import text
 from duelay._core import checks, timestamps
-from duelay._core.feedback import check_display, check_feedback
 from duelay._core.files import write_whole
-from duelay.delays.ticks_or_clock import in_time
-from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
-from duelay.ledger.evidence.silence import first_kappa
+from duelay.errors import InvalidValueError
+from duelay.live import catalog
+from duelay.live.arm_cost import ArmCostReport, report_cost
 from duelay.live.arrivals import read_gap
 from duelay.live.changes import make_change
-from duelay.live.clock import check_clock, meaning_of_at, wall
+from duelay.live.clock import meaning_of_at
 from duelay.live.export import read_history, write_history
-from duelay.live.guardrails import (
-    check_guardrails,
-    declare_guardrails,
-    read_guardrails,
-    write_events,
-)
+from duelay.live.guardrails import read_guardrails, write_events
 from duelay.live.standing import LiveStanding, stand
-from duelay.live.state import ExperimentState, read_arms
-from duelay.live.storage import schema
+from duelay.live.state import ExperimentState, end_of, read_arms
+from duelay.live.storage.rows import ExperimentRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, open_store
-from duelay.live.validation import (
-    ERROR,
-    MIN_ERROR,
-    WINDOW,
-    check_arm,
-    check_forgetting,
-    check_length,
-    check_name,
-    check_votes,
-    check_word,
-    find_arm,
-    find_date,
-    find_margin,
-    find_policy,
-)
+from duelay.live.validation import ERROR, WINDOW, check_word
 from duelay.live.writes.group_commit import Batch, Request
 from duelay.live.writes.metrics import TellMetric
 from duelay.live.writes.requests import Ask, LiveDuel, Settle, Tell
 from duelay.live.writes.settlement import is_due, read_settled
-from duelay.live.writes.writer import Writer, unknown_experiment
+from duelay.live.writes.writer import Writer
 from duelay.logs.history import History
-from duelay.policies import Decide
 from duelay.policies.policy import Policy
-from duelay.problems import check_arms
-from duelay.recommendation import GOALS
 
 _SLACK = 1.0  # seconds that the clock of another machine may be ahead
 
@@ -163,9 +138,10 @@ class Experiment:
             How long after an answer came it may be told, such as ``"1d"`` for answers that come as
             a file every night. Each duel enters the evidence so much later.
         margin : float or str, optional
-            The largest difference that does not matter, in points of preference: 0.05 for 45 to
-            55 %. With ``display="one"`` also a lift, such as ``"5%"`` for rates of 10 and 10.5 %.
-            The experiment then also ends when nothing differs by more.
+            The smallest difference that matters, in points of preference: with 0.05, two arms are
+            equivalent if each wins more than 45 and less than 55 % of their duels. With
+            ``display="one"`` also a lift, such as ``"5%"`` for rates of 10 and 10.5 %. The
+            experiment then also ends when no difference matters.
         end : str, optional
             With a margin, what ends it if no arm wins: ``"equivalent"`` (the default) or
             ``"good_enough"``, as for `duelay.Decide`.
@@ -179,7 +155,8 @@ class Experiment:
             Other events of a duel, which never choose pairs, by their names: the excess of an arm's
             rate over that of the baseline above which an alarm is raised, such as ``{"refund":
             0.02}``; None, to measure only; or ``{"bound": 0.02, "within": "2d"}``, where an event
-            counts up to this age in place of the window.
+            counts up to this age in place of the window. The baseline is the fallback, or else the
+            first arm, and does not change.
         clock : callable or str, optional
             The clock of the experiment, in the place of that of the store: ``"1000x"`` goes a
             thousand times as fast as the world from now on, in all processes. A function that
@@ -188,77 +165,13 @@ class Experiment:
             The keywords of `open`.
         """
         store = open_store(store)
-        name, arms = check_name(name), tuple(check_arm(arm) for arm in check_arms(arms))
-        checks.one_of("goal", goal, GOALS)
-        if check_feedback(feedback, counts="each answer must say of which duel it is") == "votes":
-            check_votes(arms)
-        check_display(display, feedback)
-        length = None if window is None else check_length("window", window)
-        error = checks.number("error", error, least=MIN_ERROR, below=1)
-        checks.yes_or_no("self_duels", self_duels)
-        least, ends = find_margin(margin, end, policy, display)
-        chosen = find_policy(
-            policy, goal, length, error, feedback,
-            self_duels=self_duels, margin=least, end=ends, display=display,
+        new = catalog.check_experiment(
+            name, arms, goal=goal, policy=policy, window=window, feedback=feedback,
+            display=display, error=error, self_duels=self_duels, share=share,
+            forget_after=forget_after, lag=lag, margin=margin, end=end, budget=budget,
+            fallback=fallback, guardrails=guardrails,
         )  # fmt: skip
-        if policy is not None:
-            goal = "decide" if isinstance(chosen, Decide) else "regret"
-            error = chosen.error if isinstance(chosen, Decide) else error
-            checks.number("error", error, least=MIN_ERROR, below=1)
-            length = in_time(chosen)
-            length = None if length is None else check_length("window", length)
-        forget = None if forget_after is None else check_length("forget_after", forget_after)
-        check_forgetting(forget, length)
-        late = None if lag is None else check_length("lag", lag)
-        metrics = check_guardrails(guardrails, length)
-        row = {
-            "name": name,
-            "goal": goal,
-            "policy": str(chosen),
-            "feedback": feedback,
-            "display": display,
-            "window": None if length is None else round(float(length) * MICRO),
-            "error": error,
-            "self_duels": self_duels,
-            "share": checks.number("share", share, least=0, most=1),
-            "forget_after": None if forget is None else round(float(forget) * MICRO),
-            "lag": 0 if late is None else round(float(late) * MICRO),
-            "margin": least,
-            "ends": None if least is None else ends,
-            "budget": None if budget is None else checks.whole("budget", budget, least=1),
-            "fallback": None if fallback is None else find_arm("fallback", fallback, arms),
-            "status": "running",
-            "kappa": first_kappa(shows_one=display == "one"),
-            "stride": 1,
-        }
-        row["clock"] = noted = check_clock(clock)
-        writer = Writer(store, 0, name, chosen, clock=clock, noted=noted, **opened)
-        store.need(makes=True)
-        try:
-            with store.explained(), store.writing() as connection:
-                shared, begun = store.read_time(connection), wall()
-                writer.clock.created = writer.clock.of_creation(shared, begun)
-                writer.created = round(writer.clock.created * MICRO)
-                row["created"] = row["moment"] = row["settled"] = writer.created
-                row["until"] = find_date(until, writer.created)
-                writer.id = connection.execute(
-                    insert(schema.experiments).returning(schema.experiments.c.id), row
-                ).scalar_one()
-                connection.execute(
-                    insert(schema.arms),
-                    [{"experiment": writer.id, "number": number, "name": arm}
-                     for number, arm in enumerate(arms)],
-                )  # fmt: skip
-                micro = None if length is None else round(float(length) * MICRO)
-                declare_guardrails(connection, writer.id, metrics, micro)
-        except StoreError as error_of_store:
-            if isinstance(error_of_store.__cause__, IntegrityError):
-                raise InvalidValueError(
-                    f"name must be new, and there is an experiment {name!r} in {store.name}: "
-                    "Experiment.open(...) goes on with it"
-                ) from None
-            raise
-        return cls(writer)
+        return cls(catalog.write_experiment(store, new, until, clock, **opened))
 
     @classmethod
     def open(cls, store: Store | str | Path, name: str, **opened: Any) -> Experiment:
@@ -288,22 +201,7 @@ class Experiment:
         StoreError
             If the store cannot be read.
         """
-        store = open_store(store)
-        store.need()
-        table = schema.experiments
-        with store.reading() as connection:
-            row = connection.execute(
-                select(table.c.id, table.c.policy, table.c.created, table.c.clock).where(
-                    table.c.name == name
-                )
-            ).first()
-        if row is None:
-            raise unknown_experiment(store, name, cls.names(store))
-        policy, made = (
-            text.parse("policy", row.policy),
-            {"created": row.created, "noted": row.clock},
-        )
-        return cls(Writer(store, row.id, name, policy, **made, **opened))
+        return cls(catalog.open_writer(open_store(store), name, **opened))
 
     @classmethod
     def names(cls, store: Store | str | Path, *, archived: bool = True) -> tuple[str, ...]:
@@ -321,12 +219,7 @@ class Experiment:
         tuple of str
             The names, oldest first.
         """
-        store = open_store(store)
-        store.need()
-        table = schema.experiments
-        with store.reading() as connection:
-            rows = connection.execute(select(table.c.name, table.c.archived).order_by(table.c.id))
-            return tuple(row.name for row in rows if archived or row.archived is None)
+        return catalog.list_names(open_store(store), archived=archived)
 
     @classmethod
     def name_of(cls, store: Store | str | Path, id: str) -> str:
@@ -349,17 +242,7 @@ class Experiment:
         UnknownDuelError
             If the store has no duel with this id.
         """
-        store, duels = open_store(store), schema.duels
-        store.need()
-        with store.reading() as connection:
-            name = connection.execute(
-                select(schema.experiments.c.name)
-                .join(duels, duels.c.experiment == schema.experiments.c.id)
-                .where(duels.c.id == id)
-            ).scalar()
-        if name is None:
-            raise UnknownDuelError(f"no duel {id!r} has been asked here")
-        return str(name)
+        return catalog.find_name(open_store(store), id)
 
     # Asking and telling.
 
@@ -557,8 +440,7 @@ class Experiment:
         with self.reading() as (connection, head):
             moment = self._writer.read_time(connection, head)
             state = read_settled(connection, head, moment)
-            ends = ("winner", "verdict", "stopped")
-            self._writer.has_shown_winner |= any(state.head[end] != head[end] for end in ends)
+            self._writer.has_shown_winner |= end_of(state.head) != end_of(head)
             gap = read_gap(connection, state, moment / MICRO)
             found = stand(state, self.policy, self.latest, confidence, gap)
             return found.with_guardrails(read_guardrails(connection, state, moment))
@@ -639,7 +521,7 @@ class Experiment:
         return float(self._writer.clock())
 
     @contextlib.contextmanager
-    def reading(self) -> Iterator[tuple[Connection, Any]]:
+    def reading(self) -> Iterator[tuple[Connection, ExperimentRow]]:
         """Give a connection to read with, and the row of the experiment.
 
         Raises
@@ -748,7 +630,7 @@ class Experiment:
         self.submit(make_change(archived=checks.yes_or_no("archived", archived)))
 
     def hold_booking(self) -> None:
-        """Enter no duels into the evidence until `release_booking` is called.
+        """Enter no duels into the evidence or a guard-rail until `release_booking` is called.
 
         Use it when answers cannot be told for a while: hold, tell what has waited in any order, and
         release. Until then an answer without a time of its own counts as if it had come when the
@@ -771,6 +653,26 @@ class Experiment:
             A new name, or the name of a retired arm.
         """
         self.submit(make_change(add_arms=[name]))
+
+    def cost_of_arm(self, name: str | None = None) -> ArmCostReport:
+        """Return a forecast of what a further arm costs until a verdict; nothing is changed.
+
+        How good a new arm is, is not known. So the forecast draws its strength from what arms
+        usually are like, and the strengths of the others from the answers so far, and compares the
+        duels until a verdict with the arm and without it. The ends of a range hold in four
+        experiments of five, without a guarantee.
+
+        Parameters
+        ----------
+        name : str, optional
+            The name of the arm. A retired arm would come back with its earlier duels.
+
+        Returns
+        -------
+        ArmCostReport
+            `duels`, `days` and `left`, and `words`, a sentence, which `print` shows.
+        """
+        return report_cost(self.standing(), self.policy, name)
 
     def retire_arm(self, name: str) -> None:
         """Stop asking an arm; answers to its open duels still count. At least two arms must remain.
@@ -829,9 +731,7 @@ class Experiment:
     def delete(self) -> None:
         """Remove the experiment and all its duels from the store, for ever."""
         with self.writing() as connection:
-            for table in schema.TABLES:
-                connection.execute(delete(table).where(table.c.experiment == self.id))
-            connection.execute(delete(schema.experiments).where(schema.experiments.c.id == self.id))
+            catalog.delete_experiment(connection, self.id)
 
     def close(self) -> None:
         """Close the connections of this process; nothing is lost without it."""

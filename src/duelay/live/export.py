@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, select
 
+from duelay._core.records import read_record
 from duelay.errors import InvalidValueError
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
@@ -66,12 +67,7 @@ class ExportedSettings(NamedTuple):
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> ExportedSettings:
         """Return what a service has sent; fields of later versions are left out."""
-        said = _known(cls, found)
-        said["arms"] = tuple(found["arms"])
-        said["changes"] = tuple(Change(**_known(Change, each)) for each in found["changes"])
-        if said["declared"] is not None:
-            said["declared"] = Declaration(**_known(Declaration, found["declared"]))
-        return cls(**said)
+        return read_record(cls, found)
 
     def changes_among(self, numbers: Any) -> tuple[Change, ...]:
         """Return the changes; their ticks count the duels with these numbers alone."""
@@ -82,10 +78,6 @@ class ExportedSettings(NamedTuple):
         if self.declared is None or self.declared.tick < after:
             return None
         return self.declared._replace(tick=_tick(numbers, self.declared.tick))
-
-
-def _known(kind: Any, found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: found[name] for name in kind._fields if name in found}
 
 
 def read_history(

@@ -3,7 +3,8 @@
 A duel is booked for a metric in the order of asking, when it reaches the age `within` and the time
 by which a late answer may be told. An event counts if it came by this age. So a booked duel is a
 yes or a no for each arm that it showed, whatever pairs are chosen, and the counts of booked duels
-are all that `duelay.inference.guardrails` needs. The counts are additive, by ordered pair.
+are all that `duelay.inference.guardrails` needs. The counts are additive, by ordered pair. While
+the booking of the experiment is held, nothing is booked for a metric either.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import io
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +23,12 @@ from sqlalchemy import Connection, insert, select
 
 from duelay._core import checks
 from duelay._core.duration import Duration, in_brief
-from duelay._core.escaping import in_cell
+from duelay._core.escapes import in_cell
 from duelay.errors import InvalidValueError
 from duelay.inference.guardrails import arm_shares, difference_interval, rate_interval
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
+from duelay.live.storage.rows import DuelRows, ExperimentRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.validation import check_length, check_word
 from duelay.logs.arm_changes import joined_of
@@ -102,20 +104,12 @@ class ReportedGuardrail:
         ]
         bound = "" if self.bound is None else f", at most {100 * self.bound:.3g} points allowed"
         head = f"{self.metric} within {self.within}, compared with {self.baseline}{bound}"
-        columns = ["arm", "duels", "events", "rate", "interval", "difference, points", ""]
+        columns = ["arm", "shown", "events", "rate", "interval", "difference, points", ""]
         return f"{head}\n{table(columns, rows, left=(0, 6))}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> ReportedGuardrail:
-        """Return the guard-rail that a service has sent; later fields are left out."""
-        names = [field.name for field in fields(ReportedMetricArm)]
-        arms = [ReportedMetricArm(**{name: arm[name] for name in names}) for arm in found["arms"]]
-        said = {field.name: found[field.name] for field in fields(cls)}
-        return cls(**(said | {"arms": arms}))
 
 
 def _in_points(arm: ReportedMetricArm) -> str:
@@ -152,9 +146,11 @@ def _check_one(name: Any, said: Any, window: Duration | None) -> DeclaredGuardra
             f"guardrails of {name!r} may have bound and within, got {sorted(unknown)[0]!r}",
             argument="guardrails",
         )
-    if check_word("metric", name) is None or "/" in name:
+    if check_word("metric", name) is None or "/" in name or name in (".", ".."):
         raise InvalidValueError(
-            f"metric must be the name of an event, without a slash, got {name!r}", argument="metric"
+            f"metric must be the name of an event, as a part of an address, so without a slash and "
+            f"neither . nor .., got {name!r}",
+            argument="metric",
         )
     bound, within = told.get("bound"), told.get("within")
     if bound is not None:
@@ -174,11 +170,13 @@ def _check_one(name: Any, said: Any, window: Duration | None) -> DeclaredGuardra
     return DeclaredGuardrail(name, bound, round(float(length) * MICRO))
 
 
-def declare_guardrails(
-    connection: Connection, experiment: int, given: Sequence[DeclaredGuardrail], window: int | None,
-    asked: int = 0,
-) -> None:  # fmt: skip
-    """Write new metrics down; duels from the next one on count. A metric does not change."""
+def find_new(
+    connection: Connection, experiment: int, given: Sequence[DeclaredGuardrail], window: int | None
+) -> list[dict[str, Any]]:
+    """Return the metrics that are not there yet, as rows for `declare_guardrails`.
+
+    A metric does not change: one that is there with another bound or age is refused.
+    """
     there = {row.name: row for row in read_metrics(connection, experiment)}
     number = itertools.count(len(there))
     new = []
@@ -198,12 +196,17 @@ def declare_guardrails(
             f"guardrails may be at most {MAX_METRICS}, got {len(there) + len(new)}",
             argument="guardrails",
         )
-    if new:
-        connection.execute(insert(schema.metrics), [
-            {"experiment": experiment, "number": next(number), **metric._asdict(),
-             "since": asked, "booked": asked, "alarms": "{}"}
-            for metric in new
-        ])  # fmt: skip
+    return [{"experiment": experiment, "number": next(number), **metric._asdict(), "alarms": "{}"}
+            for metric in new]  # fmt: skip
+
+
+def declare_guardrails(
+    connection: Connection, rows: Sequence[Mapping[str, Any]], baseline: int, asked: int = 0
+) -> None:
+    """Write new metrics down. Their baseline is fixed, and duels from the next one on count."""
+    told = {"baseline": baseline, "since": asked, "booked": asked}
+    if rows:
+        connection.execute(insert(schema.metrics), [{**row, **told} for row in rows])
 
 
 def read_metrics(connection: Connection, experiment: int) -> Sequence[Any]:
@@ -214,14 +217,18 @@ def read_metrics(connection: Connection, experiment: int) -> Sequence[Any]:
     ).all()
 
 
-def shows_one(head: Mapping[str, Any]) -> bool:
+def shows_one(head: ExperimentRow) -> bool:
     """Whether the first arm of a duel is shown alone."""
     return str(head["display"]) == "one"
 
 
-def baseline_of(head: Mapping[str, Any]) -> int:
-    """Return the arm that the others are compared with: the fallback, or the first one."""
-    return int(head["fallback"] or 0)
+def is_metric_due(connection: Connection, head: ExperimentRow, moment: int) -> bool:
+    """Whether a duel is to be booked for a metric."""
+    return head["held"] is None and any(
+        _due(connection, head["id"], metric, metric.booked, moment, head["lag"], most=1)
+        for metric in read_metrics(connection, head["id"])
+        if metric.booked < head["asked"]
+    )
 
 
 # Booking.
@@ -263,7 +270,7 @@ class MetricCounts:
             k[base] - self.of_second[:, base],
         )
 
-    def add(self, rows: Sequence[Any], events: Sequence[Any]) -> None:
+    def add(self, rows: DuelRows, events: Sequence[Any]) -> None:
         """Add duels, and the events about them that count; units that repeat a pair do not."""
         pairs = {row["number"]: (row["first"], row["second"]) for row in rows if row["enters"]}
         for pair in pairs.values():
@@ -282,12 +289,13 @@ class MetricCounts:
 
 
 def _due(
-    connection: Connection, experiment: int, metric: Any, after: int, moment: int, lag: int
-) -> list[Any]:
-    """Return the next duels that are due for a metric; at most `_MAX_ROWS`."""
+    connection: Connection, experiment: int, metric: Any, after: int, moment: int, lag: int,
+    most: int = _MAX_ROWS,
+) -> list[Any]:  # fmt: skip
+    """Return the next duels that are due for a metric."""
     columns = ("number", "first", "second", "asked", "enters")
     latest = moment - metric.within - lag
-    for n in (1, _MAX_ROWS):  # mostly none is due
+    for n in (1, most):  # mostly none is due
         rows = connection.execute(
             statements.duels_after(*columns), {"experiment": experiment, "after": after, "n": n}
         ).mappings()
@@ -355,16 +363,17 @@ def read_guardrails(
     found = []
     for metric in metrics:
         counts = kept.get(metric.number, MetricCounts(k))
-        book_due(connection, experiment, metric, counts, moment, state.settings.lag, None)
+        if state.head["held"] is None:
+            book_due(connection, experiment, metric, counts, moment, state.settings.lag, None)
         found.append(report_metric(metric, counts, state.head, state.arms, joined))
     return tuple(found)
 
 
 def report_metric(
-    metric: Any, counts: MetricCounts, head: Mapping[str, Any], arms: Sequence[str], joined: Any
+    metric: Any, counts: MetricCounts, head: ExperimentRow, arms: Sequence[str], joined: Any
 ) -> ReportedGuardrail:
     """Return the rates and differences of a metric. An arm that has had an alarm keeps it."""
-    base, one, known = baseline_of(head), shows_one(head), json.loads(metric.alarms)
+    base, one, known = int(metric.baseline), shows_one(head), json.loads(metric.alarms)
     n, k = counts.by_arm(one=one)
     error = float(head["error"])
     lower, upper = rate_interval(k, n, error)

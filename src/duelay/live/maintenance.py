@@ -20,6 +20,7 @@ from duelay._core.jit.background import COMPILER
 from duelay.errors import InvalidValueError, StoreError, UnknownExperimentError
 from duelay.live.experiment import Experiment
 from duelay.live.storage import schema
+from duelay.live.storage.statements import read_heads
 from duelay.live.storage.store import Store, open_store
 from duelay.live.validation import WINDOW
 from duelay.live.writes.compaction import compact_due
@@ -131,10 +132,15 @@ class Upkeep:
         """Settle each experiment where something is due; return why some could not be, by name."""
         troubles = {}
         with self.store.reading() as connection:
-            heads = connection.execute(select(schema.experiments)).mappings().all()
+            heads = read_heads(connection)
+            behind = {metric.experiment: metric.booked for metric in connection.execute(
+                select(schema.metrics).order_by(schema.metrics.c.booked.desc()))}  # fmt: skip
         for gone in self._open.keys() - {head["name"] for head in heads}:
             del self._open[gone]
-        for name in (head["name"] for head in heads if not is_at_rest(head)):
+        for head in heads:
+            name = head["name"]
+            if is_at_rest(head) and behind.get(head["id"], head["asked"]) == head["asked"]:
+                continue
             try:
                 if name not in self._open:
                     self._open[name] = Experiment.open(self.store, name, **self._opened)
@@ -143,6 +149,8 @@ class Upkeep:
                 self._open.pop(name, None)
             except (ValueError, StoreError) as error:
                 troubles[name] = str(error)
+            except Exception as error:  # one experiment must not stop the others
+                troubles[name] = f"it cannot be settled ({type(error).__name__}: {error})"
         return troubles
 
 

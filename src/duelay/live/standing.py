@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay._core.duration import Duration
+from duelay._core.records import read_record
 from duelay.assumptions import Finding
 from duelay.inference.alarms import find_alarms
 from duelay.inference.confidence_sequences import of_margin, of_shares, shares
@@ -136,7 +137,7 @@ class LiveStanding(Standing):
         if self.p_value is not None:
             guess += f" (p = {self.p_value:.2g})"
         waiting = 0 if self.evidence is None else int(self.evidence.n_open.sum()) // 2
-        return guess + (f"; {waiting:,} open duels may still decide" if waiting else "")
+        return guess + (f"; {waiting:,} open {self._unit}s may still decide" if waiting else "")
 
     @property
     def p_value(self) -> float | None:
@@ -251,10 +252,11 @@ class LiveStanding(Standing):
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about what is wrong or not yet known; empty when all is well."""
-        return (*super().warnings, *self._repeats(), *self._worse())
+        return (*super().warnings, *self._repeats(), *self.harms)
 
-    def _worse(self) -> tuple[str, ...]:
-        """Return a sentence for each arm that a guard-rail alarms about."""
+    @property
+    def harms(self) -> tuple[str, ...]:
+        """A sentence for each arm that a guard-rail alarms about."""
         return tuple(
             describe_alarm(found, arm)
             for found in self.guardrails
@@ -267,8 +269,8 @@ class LiveStanding(Standing):
         if n < 10 or n < 0.2 * self.tick:
             return ()
         return (
-            f"{n:,} of {self.tick:,} duels were of a unit that had had the pair before, and do not "
-            "count as evidence: ask more units",
+            f"{n:,} of {self.tick:,} {self._unit}s were of a unit that had had the pair before, "
+            "and do not count as evidence: ask more units",
         )
 
     def __str__(self) -> str:
@@ -284,7 +286,8 @@ class LiveStanding(Standing):
     @property
     def headline(self) -> str:
         """Who leads or has won, and how sure that is, in a sentence."""
-        held = "; booking is held, no duel enters the evidence" if self.booking == "held" else ""
+        held = f"; booking is held, no {self._unit} enters the evidence"
+        held = held if self.booking == "held" else ""
         shown = f" with {self.chosen}, which is shown to everybody" if self.chosen else ""
         status = "" if self.status == "running" else f"; {self.status}{shown}"
         return super().headline + held + status
@@ -457,16 +460,7 @@ class StandingReport:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> StandingReport:
         """Return the report that a service has sent; fields of later versions are left out."""
-        said = {field.name: found[field.name] for field in fields(cls) if field.name in found}
-        rails = [ReportedGuardrail.from_json(each) for each in found.get("guardrails", [])]
-        said["guardrails"] = rails
-        said["guarantee"] = _known(ReportedGuarantee, found["guarantee"])
-        said["estimates"] = _known(ReportedEstimates, found["estimates"])
-        said["summary"] = Summary.from_json(found["summary"])
-        if said.get("rates") is not None:
-            said["rates"] = _known(ReportedRates, said["rates"])
-        said["alarms"] = [_known(ReportedAlarm, alarm) for alarm in found["alarms"]]
-        return cls(**said)
+        return read_record(cls, found)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them; matrices are not copied."""
@@ -478,10 +472,6 @@ class StandingReport:
             "summary": self.summary.to_json(),
             "guardrails": [found.to_json() for found in self.guardrails],
         }
-
-
-def _known(kind: Any, found: Mapping[str, Any]) -> Any:
-    return kind(**{field.name: found[field.name] for field in fields(kind)})
 
 
 def _finite(values: Any) -> Any:
@@ -553,8 +543,8 @@ def stand(
         is_stopped=state.head["stopped"] is not None,
         budget=settings.budget,
         until=None if settings.until is None else settings.until / MICRO,
-        fallback=_name(state, "fallback"),
-        chosen=_name(state, "chosen"),
+        fallback=_name(state, state.head["fallback"]),
+        chosen=_name(state, state.head["chosen"]),
         is_archived=state.head["archived"] is not None,
         display=settings.display,
         rates=rates,
@@ -572,8 +562,7 @@ def wins_of(state: ExperimentState) -> NDArray[np.float64]:
     return np.asarray(found)
 
 
-def _name(state: ExperimentState, column: str) -> str | None:
-    arm = state.head[column]
+def _name(state: ExperimentState, arm: int | None) -> str | None:
     return None if arm is None else state.arms[arm]
 
 

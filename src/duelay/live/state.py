@@ -10,7 +10,7 @@ latest version, and it writes its changes in the same transaction.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from duelay.ledger.evidence.margin import VERDICTS
 from duelay.ledger.evidence.stored_duels import doubt_anew, look_now, touch_all
 from duelay.ledger.evidence.winner_threshold import NOBODY, needed
 from duelay.live.storage import schema, statements
+from duelay.live.storage.rows import ExperimentRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_buckets import TimeBuckets, merge, wide_enough
 from duelay.logs.arm_changes import Change, joined_of, present_of
@@ -35,9 +36,10 @@ _OF_EPROCESS = ("wins", "lead", "n", "n_open", "log_evidence", "best", "seen", "
 _OF_TIES = ("tie_near", "tie_far")  # the last axis of `tie_wealth`
 _AT_LOOKS = ("log_evidence", "best", "seen", "log_bar", "best_bar")  # what a look may change
 _OF_LEDGER = ("plays", "conversions")
-_SCALARS = (  # fields of `EProcess`, and columns of `experiments`
-    "kappa", "refit", "n_matured", "n_answered", "n_heard", "delays", "declared", "stride",
-)  # fmt: skip
+_SCALARS = {  # columns of `experiments`, and the fields of `EProcess` that they keep
+    name: name
+    for name in ("kappa", "refit", "n_answered", "n_heard", "delays", "declared", "stride")
+} | {"n_matured": "n_booked"}
 
 
 class PairCounts(NamedTuple):
@@ -100,17 +102,15 @@ class Settings:
 class ExperimentState:
     """Counters and evidence of one experiment, as of one version."""
 
-    def __init__(self, settings: Settings, head: Any, arms: tuple[str, ...],
+    def __init__(self, settings: Settings, head: ExperimentRow, arms: tuple[str, ...],
                  changes: tuple[Change, ...]) -> None:  # fmt: skip
         self.settings, self.arms, self.changes = settings, arms, changes
-        self.head: dict[str, Any] = dict(head)
+        self.head = cast(ExperimentRow, dict(head))
         self.version = -1
         self.ledger = _start(settings, arms, changes)
         self.counts = _start_counts(len(arms))
         self.dirty: set[tuple[int, int]] = set()  # ordered pairs that are to be written
-        self.time_buckets = TimeBuckets(
-            head["created"], head["width"]
-        )  # counts by time, for the store
+        self.time_buckets = TimeBuckets(head["created"], head["width"])  # for the store
         self._written = 0  # how many moments of the path the store has ...
         self._stride = 0  # ... and their stride
 
@@ -133,15 +133,14 @@ class ExperimentState:
             return VERDICTS[int(self.eprocess.verdict[0])]
         return "running" if self.head["stopped"] is None else "undecided"
 
-    def settled_arm(self, moment: int) -> int | None:
+    def arm_shown_alone(self, moment: int) -> int | None:
         """Return the arm that an ask gets alone; None if it gets a duel, or an error in a pause."""
         head = self.head
         if head["status"] == "finished":
-            return int(head["chosen"])
+            return head["chosen"]
         if self.winner is not None or head["stopped"] is not None or is_spent(head, moment):
             return leader_by_bets(self.ledger)
-        is_paused = head["status"] == "paused" and head["fallback"] is not None
-        return int(head["fallback"]) if is_paused else None
+        return head["fallback"] if head["status"] == "paused" else None
 
     @property
     def present(self) -> NDArray[np.bool_]:
@@ -159,7 +158,7 @@ class ExperimentState:
     # Reading.
 
     @classmethod
-    def load(cls, connection: Connection, head: Any) -> ExperimentState:
+    def load(cls, connection: Connection, head: ExperimentRow) -> ExperimentState:
         """Read the state of an experiment."""
         experiment = head["id"]
         arms = read_arms(connection, experiment)
@@ -169,7 +168,7 @@ class ExperimentState:
         state._take_head(head)
         return state
 
-    def renew(self, connection: Connection, head: Any) -> ExperimentState:
+    def renew(self, connection: Connection, head: ExperimentRow) -> ExperimentState:
         """Bring it to the version of `head`; return it, or a new state if arms came or went."""
         if head["changes"] != len(self.changes) or self.version < 0:
             return ExperimentState.load(connection, head)
@@ -179,11 +178,11 @@ class ExperimentState:
         self._take_head(head)
         return self
 
-    def _take_head(self, head: Any) -> None:
-        self.head, self.version = dict(head), head["version"]
+    def _take_head(self, head: ExperimentRow) -> None:
+        self.head, self.version = cast(ExperimentRow, dict(head)), head["version"]
         self.time_buckets = TimeBuckets(head["created"], head["width"])
-        for name in _SCALARS:
-            getattr(self.eprocess, name)[0] = head[name]
+        for name, field in _SCALARS.items():
+            getattr(self.eprocess, field)[0] = head[name]  # type: ignore[literal-required]
         self.eprocess.winner[0] = NOBODY if head["winner"] is None else head["winner"]
         self.eprocess.verdict[0] = head["verdict"]
 
@@ -202,9 +201,8 @@ class ExperimentState:
             wealth = np.frombuffer(b"".join(columns["wealth"]), dtype="<f8")
             self.eprocess.wealth[i, j] = wealth.reshape(len(rows), -1)
             touch_all(self.eprocess, i, j)  # the next look takes in what others have written
-        doubt_anew(
-            self.eprocess
-        )  # pairs are chosen, and a leader named, by doubts: also before a look
+        # Pairs are chosen, and a leader is named, by doubts: also before a look.
+        doubt_anew(self.eprocess)
 
     def _read_path(self, connection: Connection) -> None:
         eprocess, paths = self.eprocess, schema.paths
@@ -296,10 +294,12 @@ class ExperimentState:
             statements.upsert(connection, schema.pairs, self._rows())
             self.dirty = set()
         self.time_buckets.save(connection, self.settings.id)
-        for name in _SCALARS:
-            self.head[name] = getattr(self.eprocess, name)[0].item()
+        for name, field in _SCALARS.items():
+            value = getattr(self.eprocess, field)[0].item()
+            self.head[name] = value  # type: ignore[literal-required]
         self._write_path(connection, moment)
-        values = {name: self.head[name] for name in statements.CHANGING}
+        head: dict[str, Any] = {**self.head}
+        values = {name: head[name] for name in statements.CHANGING}
         statements.run(connection, statements.WRITE_HEAD, values | {"b_id": self.settings.id})
         self.version = self.head["version"]
 
@@ -343,7 +343,12 @@ class ExperimentState:
         self._written, self._stride = size, stride
 
 
-def is_spent(head: Any, moment: int) -> bool:
+def end_of(head: ExperimentRow) -> tuple[int | None, int, int | None]:
+    """Return what has ended an experiment: the arm and kind of the verdict, or when it stopped."""
+    return head["winner"], head["verdict"], head["stopped"]
+
+
+def is_spent(head: ExperimentRow, moment: int) -> bool:
     """Whether no more duels are asked, by the row of an experiment."""
     budget, until = head["budget"], head["until"]
     return bool(
@@ -378,9 +383,10 @@ def to_bytes(values: NDArray[np.float64]) -> bytes:
     return np.asarray(values, dtype="<f8").tobytes()
 
 
-def read_settings(head: Any) -> Settings:
+def read_settings(head: ExperimentRow) -> Settings:
     """Return what `create` was told, from the row of an experiment."""
-    values = {field.name: head[field.name] for field in dataclasses.fields(Settings)}
+    row: dict[str, Any] = {**head}
+    values = {field.name: row[field.name] for field in dataclasses.fields(Settings)}
     for name in ("window", "forget_after"):
         length = values[name]
         values[name] = None if length is None else Duration.of(length / MICRO)
@@ -390,19 +396,17 @@ def read_settings(head: Any) -> Settings:
 def start_evidence(settings: Settings, n_arms: int) -> EProcess:
     """Return the evidence before the first duel."""
     window = None if settings.window is None else float(settings.window)
+    policy: Any = None
+    if settings.policy.startswith("decide"):
+        policy = text.parse("policy", settings.policy)
     eprocess = start_eprocess(
-        settings.error, window, n_arms, by_clock=True, first_wait=_first_wait(settings.policy),
+        settings.error, window, n_arms, by_clock=True, first_wait=getattr(policy, "wait", None),
         margin=settings.margin, end=settings.ends or "equivalent",
         shows_one=settings.shows_one,
+        # What is stored: experiments of earlier versions have a margin, and bets of all sizes.
+        planned=getattr(policy, "planned", None),
     )  # fmt: skip
     return eprocess._replace(is_vote=settings.is_vote)
-
-
-def _first_wait(policy: str) -> Any:
-    """Return how long an answer may take before delays are known, where a policy says it."""
-    if not policy.startswith("decide"):
-        return None
-    return getattr(text.parse("policy", policy), "wait", None)
 
 
 def _start(settings: Settings, arms: tuple[str, ...], changes: tuple[Change, ...]) -> Ledger:

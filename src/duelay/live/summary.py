@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from duelay._core.records import read_record
 from duelay.inference.alarms import REMARKS
 from duelay.inference.rates import lift_of
 from duelay.inference.verdicts import listed
@@ -31,7 +32,18 @@ _MIN_CHANCE_OF_RIVAL = 0.1  # an arm with less is not named among those that are
 _MAX_CLOSE = 3  # arms that are named
 _VERDICTS = ("winner", "good_enough", "equivalent")  # of the evidence, with its guarantee
 _ENDS = (*_VERDICTS, "undecided", "no_winner", "off")
+_ALIKE = ("close", "equivalent")  # no arm is said to be better
 _KNOWN = ("close", "leads", "undecided", *_VERDICTS)  # an arm is best, as far as can be told
+
+_HEADLINES = {  # by state, with the name of the arm that leads
+    "no_answers": "No answers yet",
+    "too_early": "Too early to say",
+    "leads": "{} leads, and it is not yet sure",
+    "no_winner": "No arm beats all others",
+    "winner": "{} wins",
+    "good_enough": "{} is good enough",
+    "undecided": "Undecided: {} is the best guess",
+}
 
 State = Literal[
     "no_answers",
@@ -67,6 +79,8 @@ class Difference:
     lower: float
     upper: float | None  # None if it has no end
     confidence: float  # with which the interval, and the verdict if there is one, hold at all looks
+
+    is_stated: bool = True  # False for a lift that may as well be the other way round
 
     @property
     def amount(self) -> str:
@@ -113,24 +127,12 @@ class Summary:
     lacks: str  # what is needed before an arm is said to lead; empty if nothing is
     doubts: list[str]  # why the numbers may be wrong: alarms of the tests of assumptions
     arms: list[ArmSummary]
+    harms: list[str] = field(default_factory=list)  # arms that a guard-rail alarms about
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Summary:
         """Return the summary that a service has sent; fields of later versions are left out."""
-        said = _known(cls, found)
-        said["difference"] = _made(Difference, found["difference"])
-        said["cost"] = _made(Range, found["cost"])
-        said["arms"] = [
-            ArmSummary(
-                **{
-                    **_known(ArmSummary, arm),
-                    "ahead": _made(Range, arm["ahead"]),
-                    "rate": _made(Range, arm["rate"]),
-                }
-            )
-            for arm in found["arms"]
-        ]
-        return cls(**said)
+        return read_record(cls, found)
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON has them."""
@@ -159,14 +161,6 @@ class Summary:
         return "\n".join([self.headline, *(f"- {words}" for words in self.sentences)])
 
 
-def _known(kind: type[Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    return {field.name: found[field.name] for field in fields(kind)}
-
-
-def _made(kind: type[Any], found: Mapping[str, Any] | None) -> Any:
-    return None if found is None else kind(**_known(kind, found))
-
-
 def summarise(standing: LiveStanding) -> Summary:
     """Return the summary of a standing."""
     doubts = [alarm.sentence for alarm in standing.alarms if alarm.name not in REMARKS]
@@ -181,6 +175,8 @@ def summarise(standing: LiveStanding) -> Summary:
         difference = Difference(
             "visitors" if standing.rates is None else "lift", standing.arms[best],
             standing.arms[rival], found.value, found.lower, found.upper, _confidence(standing),
+            # The rates of all visitors may be in the other order: these are of other visitors.
+            is_stated=standing.rates is None or state not in _ALIKE or found.lower >= 0.0,
         )  # fmt: skip
     chance = float(standing.chances[best]) if is_known else None
     shows_one = standing.rates is not None
@@ -198,12 +194,14 @@ def summarise(standing: LiveStanding) -> Summary:
     if state == "off":
         lacks = "Numbers for a decision are left out until this is mended."
     sentences += [lacks] if lacks else []
+    harms = standing.harms
+    sentences += [f"Guard-rail, {words}." for words in harms]
     if state in ("close", "leads", "good_enough", "equivalent", "undecided"):
         said = standing.verdict_words
         is_name = any(said.startswith(arm) for arm in standing.arms)
         sentences += [f"{said if is_name else said[:1].upper() + said[1:]}."] if said else []
     if difference is not None:
-        sentences.append(_difference_words(difference))
+        sentences.append(difference_words(difference))
     if chance is not None and state in ("close", "leads"):
         sentences.append(f"The chance that {name} is the best: {percent(chance)}.")
     if loss is not None and state not in ("winner", "equivalent"):
@@ -229,6 +227,7 @@ def summarise(standing: LiveStanding) -> Summary:
         time_left=time,
         lacks=lacks,
         doubts=doubts,
+        harms=list(harms),
         arms=_arms(standing, gap, is_known),
     )
 
@@ -421,27 +420,19 @@ def _headline(standing: LiveStanding, state: State) -> str:
         if state == "winner" and standing.chosen == name:
             return f"{name} wins, and is shown to everybody"
         return f"Finished: {standing.chosen} is shown to everybody"
-    if state == "winner":
-        return f"{name} wins"
-    if state == "good_enough":
-        return f"{name} is good enough"
     if state == "equivalent":
         return f"No difference that matters: {listed([name, *_alike(standing)], 'or')} will do"
-    if state == "undecided":
-        return f"Undecided: {name} is the best guess"
-    if state == "leads":
-        return f"{name} leads, and it is not yet sure"
     if state == "close":
         return f"{_close_words(standing)} are close"
-    if state == "no_winner":
-        return "No arm beats all others"
-    if state == "off":
-        if standing.winner is not None:
-            return f"{name} was declared, but something is off"
-        if standing.verdict != "running":
-            return "It has ended, but something is off"
-        return "Something is off: do not decide yet"
-    return "Too early to say" if state == "too_early" else "No answers yet"
+    if state == "no_answers" and standing.rates is not None:
+        return "No conversions yet"
+    if state != "off":
+        return _HEADLINES[state].format(name)
+    if standing.winner is not None:
+        return f"{name} was declared, but something is off"
+    if standing.verdict != "running":
+        return "It has ended, but something is off"
+    return "Something is off: do not decide yet"
 
 
 def _alike(standing: LiveStanding) -> list[str]:
@@ -469,6 +460,9 @@ def _doubt_words(doubts: Sequence[str]) -> list[str]:
 
 def _early_words(standing: LiveStanding) -> str:
     if not standing.is_heard:
+        if standing.rates is not None:
+            has_none = f"None of {_many(standing.tick, 'visitor')} has converted yet."
+            return has_none if standing.tick else "No visitor has come yet."
         has_none = f"No answer has come to {_many(standing.tick, 'duel')}."
         return has_none if standing.tick else "No duel has been asked."
     answers = np.where(standing.candidates & standing.present, count_answers(standing), np.inf)
@@ -477,14 +471,19 @@ def _early_words(standing: LiveStanding) -> str:
     return f"{standing.arms[fewest]} has {n}: each arm needs {MIN_ANSWERS}."
 
 
-def _difference_words(one: Difference) -> str:
+def difference_words(one: Difference) -> str:
     """Return the difference in a sentence.
 
-    >>> _difference_words(Difference("visitors", "green", "red", 0.12, 0.031, 0.21, 0.95))
+    >>> difference_words(Difference("visitors", "green", "red", 0.12, 0.031, 0.21, 0.95))
     'Of 100 visitors, about 12 more choose green than red (between 3 and 21).'
-    >>> _difference_words(Difference("lift", "green", "red", 0.12, 0.031, None, 0.95))
+    >>> difference_words(Difference("lift", "green", "red", 0.12, 0.031, None, 0.95))
     'The conversion rate of green is about 12 % higher than that of red (from 3 % higher on).'
+    >>> difference_words(Difference("lift", "green", "red", 0.1, -0.2, 0.4, 0.95, is_stated=False))
+    'The conversion rate of green may be from 20 % lower to 40 % higher than that of red.'
     """
+    if not one.is_stated:
+        ends = one.ends.replace("between ", "from ").replace(" and ", " to ")
+        return f"The conversion rate of {one.arm} may be {ends} than that of {one.rival}."
     if one.measure == "visitors":
         said = f"Of 100 visitors, about {one.amount} choose {one.arm} than {one.rival}"
     else:
@@ -569,10 +568,11 @@ def _time_words(standing: LiveStanding, days: list[float] | None) -> str:
         return ""
     if standing.status == "paused":
         return "the experiment is paused"
+    units = "duels" if standing.rates is None else "visitors"
     if days is not None and (left := standing.duels_left) is not None:
-        return time_left(left, standing.seconds_per_duel) or "the open duels may be enough"
+        return time_left(left, standing.seconds_per_duel) or f"the open {units} may be enough"
     if standing.seconds_per_duel is None:
-        return "no duels have been asked lately"
+        return f"no {units} have {'come' if standing.rates is not None else 'been asked'} lately"
     return "too early to say"
 
 

@@ -17,6 +17,7 @@ from duelay.inference.rates import margin_of_lift
 from duelay.ledger.evidence.margin import ENDS
 from duelay.live.storage.schema import MICRO
 from duelay.policies import Decide
+from duelay.policies.decide import find_planned
 from duelay.policies.policy import Policy
 from duelay.recommendation import recommend
 
@@ -51,7 +52,9 @@ def find_policy(
         ).policy
         if not isinstance(recommended, Decide):
             return recommended
-        return dataclasses.replace(recommended, margin=margin, end=end, display=display)
+        return _state_plan(
+            dataclasses.replace(recommended, margin=margin, end=end, display=display)
+        )
     policy = text.parse("policy", given) if isinstance(given, str) else given
     if not isinstance(policy, Policy):
         raise InvalidValueError(f"policy must be a policy or its text, got {given!r}")
@@ -84,7 +87,16 @@ def find_policy(
         raise InvalidValueError(f"display must be said once, got {display!r} and that of {policy}")
     if isinstance(policy, Decide):
         policy = dataclasses.replace(policy, margin=margin, end=end)
-    return _complete(policy, goal, window, error, self_duels=self_duels, display=display)
+    return _state_plan(
+        _complete(policy, goal, window, error, self_duels=self_duels, display=display)
+    )
+
+
+def _state_plan(policy: Policy) -> Policy:
+    """State the gap on which bets are centred, so that the store says it in every later version."""
+    if not isinstance(policy, Decide):
+        return policy
+    return dataclasses.replace(policy, planned=find_planned(policy))
 
 
 def find_margin(
@@ -136,6 +148,11 @@ def find_date(given: Any, created: int) -> int | None:
         until = created + round(float(check_length("until", given)) * MICRO)
     else:
         until = round(timestamps.seconds("until", given) * MICRO)
+    if until > timestamps.FURTHEST * MICRO:
+        raise InvalidValueError(
+            f"until must be before {timestamps.iso(timestamps.FURTHEST)}, got {given!r}",
+            argument="until",
+        )
     if until <= created:
         raise InvalidValueError(f"until must be later than now, got {given!r}")
     return until

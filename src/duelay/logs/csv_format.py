@@ -86,6 +86,11 @@ def table(path: Path, encoding: str | None = None) -> Table:
     Comma, semicolon or tab separates cells; the first line shows which. Where it is no comma,
     numbers may have decimal commas.
     """
+    if begins(path)[:1] in (b"{", b"["):
+        raise InvalidValueError(
+            f"{path} must be a CSV or Parquet file, but it looks like JSON: turn it into one of "
+            "these, or pass its columns as a data frame in Python"
+        )
     with _lines(path, encoding) as lines:
         header, mark, _ = _reader(lines)
     columns = [name.strip() for name in header]

@@ -209,6 +209,7 @@ class History:
         encoding: str | None = None,
         window: int | str | Duration | None = None,
         order: str | None = None,
+        display: str | None = None,
         arms: Iterable[str] = (),
         now: Any = None,
         chosen_by: str = "",
@@ -240,6 +241,9 @@ class History:
             The time for which answers count; a later answer is silence.
         order : str, optional
             How the first arm was chosen; see `History`.
+        display : str, optional
+            ``"one"`` if a visitor saw the first arm alone, as in an A/B test; by default what the
+            file says, or ``"pair"``.
         arms : iterable of str
             All arms, in their order; by default in the order of the table.
         now : float, datetime or str, optional
@@ -265,7 +269,7 @@ class History:
             now=now,
             skip_bad=checks.yes_or_no("skip_bad", skip_bad),
         )
-        told = {"order": order, "chosen_by": chosen_by}
+        told = {"order": order, "display": display, "chosen_by": chosen_by}
         fields |= {name: value for name, value in told.items() if value}
         try:
             return cls(**fields)

@@ -16,6 +16,7 @@ _MIN_CLOSED_WITHOUT_ANSWER, _MIN_ASKED_WITHOUT_ANSWER = 30, 1000
 def advise(look: ExperimentSnapshot, gap: float | None) -> Advice:
     """Return what to do next, in one sentence; `gap` is the time between two duels."""
     standing, head = look.standing, look.state.head
+    shows_one = look.state.settings.shows_one
     if wrong := _find_problem(look):
         return Advice("off", wrong)
     if standing.chosen is not None:
@@ -29,18 +30,21 @@ def advise(look: ExperimentSnapshot, gap: float | None) -> Advice:
     if head["status"] == "paused":
         return Advice(
             "paused",
-            "Paused: no duels are asked, but answers still count. Resume the experiment to go on.",
+            f"Paused: no {'visitors are compared' if shows_one else 'duels are asked'}, but "
+            "answers still count. Resume the experiment to go on.",
         )
     if standing.booking == "held":
         return Advice(
             "wait",
-            "Booking is held: answers are recorded, but no duel enters the evidence. Release it to "
-            "go on.",
+            f"Booking is held: answers are recorded, but no {'visitor' if shows_one else 'duel'} "
+            "enters the evidence. Release it to go on.",
         )
     if head["asked"] == 0:
-        return Advice("wait", "No duel has been asked yet: paste the code into your program.")
+        none = "No visitor has come yet" if shows_one else "No duel has been asked yet"
+        return Advice("wait", f"{none}: paste the code into your program.")
     if not standing.is_heard:
-        return Advice("wait", "Wait: no answer has come yet.")
+        what = "conversion" if shows_one else "answer"
+        return Advice("wait", f"Wait: no {what} has come yet.")
     if look.state.settings.goal == "regret":
         return Advice(
             "go-on",
@@ -54,7 +58,10 @@ def advise(look: ExperimentSnapshot, gap: float | None) -> Advice:
             "too early to say",
         )
     time, more = time_left(left, gap), str(left)
+    more = more.replace("duels", "visitors") if shows_one else more
     words = f"Go on: {more}" + (f", {time} at this traffic." if time else ".")
+    if gap is None:  # as the summary says in the place of the time that is left
+        words += " None have come lately." if shows_one else " None have been asked lately."
     return Advice("go-on", words, more)
 
 
@@ -80,6 +87,11 @@ def _find_problem(look: ExperimentSnapshot) -> str:
     if not standing.is_heard and (
         head["closed"] >= _MIN_CLOSED_WITHOUT_ANSWER or head["asked"] >= _MIN_ASKED_WITHOUT_ANSWER
     ):
+        if look.state.settings.shows_one:
+            return (
+                f"None of {head['asked']:,} visitors has converted: check that your program tells "
+                "the conversions, with the ids that it was given."
+            )
         return (
             f"None of {head['asked']:,} duels has an answer: check that your program tells the "
             "answers, with the ids of the duels."

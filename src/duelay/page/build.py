@@ -172,8 +172,9 @@ def _build_list_entry(seen: ExperimentSnapshot) -> view_models.ListEntry:
     stop = "finished" if standing.chosen else "declared"
     if standing.verdict in ("equivalent", "undecided"):
         stop = {"equivalent": "no difference", "undecided": "undecided"}[standing.verdict]
+    unit = "visitor" if seen.state.settings.shows_one else "duel"
     status = {"off": "something is off", "stop": stop, "paused": "paused",
-             "wait": "no answers yet" if head["asked"] else "no duels yet"}  # fmt: skip
+             "wait": "no answers yet" if head["asked"] else f"no {unit}s yet"}  # fmt: skip
     summary = standing.at_traffic(gap).summary
     time = f"{summary.time_left} left" if summary.days_left else ""
     sure = None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from duelay._core.duration import in_brief
 from duelay.delays import Law
-from duelay.delays.fitting import DelayEstimate
+from duelay.delays.fitted_laws import DelayEstimate
 from duelay.estimates.delays import describe_curve, find_delays
 from duelay.inference.alarms import FEWEST, REMARKS, find_all, levels_of
 from duelay.live import Experiment
@@ -34,7 +34,8 @@ def diagnose(experiment: Experiment) -> Diagnostics:
     Alarms among them appear in every later `duelay.page.build.build_experiment`.
     """
     history = experiment.latest(min(_MAX_DUELS, _MAX_DUELS_TIMES_ARMS // len(experiment.arms)))
-    found, why = (None, "nothing is known of the delays: no duel has been asked")
+    unit = "visitors" if history.display == "one" else "duels"
+    found, why = (None, f"nothing is known of the delays: there were no {unit} to look at")
     if history.n:
         found, why = find_delays(history)
     curve = None if found is None else found.curve
@@ -153,7 +154,8 @@ def _run_tests(history: History) -> tuple[TestResult, ...]:
         for finding in (find_all(history, None, declared) if history.n else ())
     ]
     if not found:
-        words = f"The tests begin at {FEWEST} duels, and {history.n} are there."
+        unit = "visitors" if history.display == "one" else "duels"
+        words = f"The tests begin at {FEWEST} {unit}, and there were {history.n}."
         return (TestResult("too early", words, False, None, history.n),)
     return tuple(sorted(found, key=lambda test: (not test.is_alarm, test.is_remark)))
 

@@ -82,6 +82,13 @@ WORDS = {
         "would not.",
         "It compares the experiment with one that had shown the best arm alone from the start.",
     ),
+    "further": Word(
+        "Cost of a further arm",
+        "How many more duels it takes until a verdict if an arm joins now.",
+        "It is a forecast from the answers so far and from what arms usually are like, since "
+        "nobody knows how good a new arm is. In about four experiments of five the true number is "
+        "in the range.",
+    ),
     "declared": Word(
         "Declared",
         "An arm is declared the winner once the evidence for it is enough.",

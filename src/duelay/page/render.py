@@ -19,7 +19,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from duelay._core.escaping import in_html
+from duelay._core.escapes import in_html
 from duelay._core.patience import at_least
 from duelay._version import __version__
 from duelay.inference.verdicts import difference
@@ -27,8 +27,9 @@ from duelay.live import summary
 from duelay.page import formats, glossary, slide, snippets, view_models
 from duelay.page.advice import format_window
 from duelay.page.api_docs import read_endpoints
-from duelay.page.charts import drawing
+from duelay.page.charts import svg
 from duelay.page.duel_log import OUTCOMES, OUTCOMES_OF_CONVERSIONS
+from duelay.planning.report import describe_days
 
 __all__ = [
     "POLICY",
@@ -46,8 +47,10 @@ __all__ = [
     "login_page",
     "pair_page",
     "pair_part",
+    "plan_part",
     "summary_picture",
     "words_page",
+    "words_part",
 ]
 
 POLICY = (
@@ -162,15 +165,18 @@ def list_page(
     problem: str = "",
     said: Mapping[str, str] | None = None,
     shown: view_models.ListFilter | None = None,
+    plan: view_models.PlanView | None = None,
 ) -> str:
     """Write the list of experiments, with the form for a new one.
 
     `problem` says what is wrong with the values of the form, `said`, a sentence on each line.
-    `shown` says which experiments were asked for; all of them by default.
+    `shown` says which experiments were asked for; all of them by default. `plan` is that of the
+    form.
     """
     shown = shown or view_models.ListFilter(n_found=len(listed), n_all=len(listed))
     return _render(
         "list.html", viewer, listed=listed, problem=problem, said=said or {}, shown=shown,
+        plan=plan or view_models.PlanView(), is_part=False,
         polls=_at(viewer) + list_query(shown, shown.page), query=list_query,
     )  # fmt: skip
 
@@ -197,6 +203,11 @@ def list_part(
     """Write the live part of the list."""
     shown = shown or view_models.ListFilter(n_found=len(listed), n_all=len(listed))
     return _render("list_part.html", viewer, listed=listed, shown=shown, query=list_query)
+
+
+def plan_part(plan: view_models.PlanView, said: Mapping[str, str], viewer: Viewer) -> str:
+    """Write the fields and the result of a plan, and what is wrong with other fields."""
+    return _render("plan_part.html", viewer, plan=plan, said=said, is_part=True)
 
 
 def experiment_page(
@@ -280,6 +291,11 @@ def error_page(status: int, words: str, viewer: Viewer, again: int = 0) -> str:
 def calls_page(openapi: Mapping[str, Any], viewer: Viewer) -> str:
     """Write the reference of the HTTP API."""
     return _render("calls.html", viewer, calls=read_endpoints(openapi))
+
+
+def words_part(words: str) -> str:
+    """Write a sentence, for a place of a page."""
+    return str(_escape(words))
 
 
 def words_page(viewer: Viewer) -> str:
@@ -372,6 +388,7 @@ def _make() -> Environment:
     made.globals.update(
         ADVICE=ADVICE,
         ANSWERS=round(1000 * at_least(10.0)),  # milliseconds that a poll waits
+        PLAN_TIMEOUT=round(1000 * at_least(300.0)),  # and the simulation of a plan
         EVENTS=EVENTS,
         MAX_OPEN_ARMS=_MAX_OPEN_ARMS,
         MAX_ARMS_OF_FULL_CELLS=_MAX_ARMS_OF_FULL_CELLS,
@@ -383,24 +400,25 @@ def _make() -> Environment:
         VERDICTS=VERDICTS,
         WORDS=glossary.WORDS,
         cost_ends=summary.cost_ends,
+        describe_days=describe_days,
         difference=difference,
-        draw=drawing.draw,
-        area_class=drawing.area_class,
+        draw=svg.draw,
+        area_class=svg.area_class,
         bounded=_bounded,
-        draw_bar=drawing.draw_bar,
+        draw_bar=svg.draw_bar,
         write_curl=snippets.write_curl,
         write_javascript=snippets.write_javascript,
         write_python=snippets.write_python,
         inline=_inline,
-        line_class=drawing.line_class,
+        line_class=svg.line_class,
         many=formats.many,
-        find_half_width=drawing.find_half_width,
+        find_half_width=svg.find_half_width,
         sentence=_sentence,
         span=formats.span,
-        draw_counts=drawing.draw_counts,
+        draw_counts=svg.draw_counts,
         version=__version__,
         version_of=list_version,
-        draw_interval=drawing.draw_interval,
+        draw_interval=svg.draw_interval,
     )
     return made
 

@@ -16,7 +16,8 @@ def report(experiment: Experiment) -> str:
 
     Charts are SVG, so they show without scripts, too.
     """
-    view, checked = build.build_experiment(experiment), diagnose(experiment)
+    checked = diagnose(experiment)  # its alarms are part of the view
+    view = build.build_experiment(experiment)
     viewer = render.Viewer(may_change=False, may_keys=False, is_static=True)
     return render.experiment_page(view, checked, viewer)
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 
-from duelay._core.escaping import in_html
+from duelay._core.escapes import in_html
 from duelay.live.standing import StandingReport
-from duelay.live.summary import ArmSummary, Summary, percent
+from duelay.live.summary import ArmSummary, Summary, difference_words, percent
 from duelay.page.formats import about, one_in, share, utc
 
 WIDTH, HEIGHT = 1200, 675
@@ -29,7 +30,7 @@ _OPEN, _CLOSE, _OPEN_SENTENCE = "\u2068", "\u2069", "\u2066"
 def draw_slide(report: StandingReport) -> str:
     """Return the picture of a summary, 1200 by 675, as the text of an SVG file."""
     summary = report.summary
-    colour = _BAD if summary.doubts else _COLOURS.get(summary.state, _OTHER)
+    colour = _BAD if summary.doubts or summary.harms else _COLOURS.get(summary.state, _OTHER)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
         f'viewBox="0 0 {WIDTH} {HEIGHT}" font-family="{_FONT}" role="img">',
@@ -46,10 +47,17 @@ def draw_slide(report: StandingReport) -> str:
     for line in _explain(summary):
         parts.append(_text(_LEFT, y, line, 24, _BAD if summary.doubts else _INK))
         y += 34
+    if summary.harms:
+        more = len(summary.harms) - 1
+        said = f"Guard-rail, {summary.harms[0]}{f', and {more} more' if more else ''}."
+        for line in _wrap(said, 24, _RIGHT - _LEFT, 2):
+            parts.append(_text(_LEFT, y, line, 24, _BAD))
+            y += 34
     parts += _draw_numbers(summary, y + 24)
     parts += _draw_arms(report, max(y + 156, 410.0))
-    said = f"{about(report.duels)} duels · {utc(report.now)}"
-    if report.guarantee.kind != "none":
+    unit = "visitors" if report.display == "one" else "duels"
+    said = f"{about(report.duels)} {unit} · {utc(report.now)}"
+    if report.guarantee.kind != "none" and not summary.doubts:
         said += f" · a declared winner is wrong in at most {one_in(report.error)} experiments"
     parts.append(_text(_LEFT, HEIGHT - 28, said, 18, _SOFT))
     parts.append(_text(_RIGHT, HEIGHT - 28, "duelay", 18, _SOFT, weight=600, anchor="end"))
@@ -64,6 +72,9 @@ def _explain(summary: Summary) -> list[str]:
     if one is None:
         return _wrap(summary.lacks, 24, _RIGHT - _LEFT, 2)
     arm, rival = (f"{_OPEN}{_cut(name, 24, 380)}{_CLOSE}" for name in (one.arm, one.rival))
+    if not one.is_stated:
+        said = difference_words(replace(one, arm=arm, rival=rival))
+        return _wrap(said, 24, _RIGHT - _LEFT, 2)
     said = f"Of 100 visitors, about {one.amount} choose {arm} than {rival}"
     if one.measure == "lift":
         said = f"The conversion rate of {arm} is about {one.amount} than that of {rival}"

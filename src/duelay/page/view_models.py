@@ -6,9 +6,11 @@ None stands for an unknown number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from duelay.live.standing import StandingReport
+from duelay.planning.report import PlanReport
 
 Values = tuple[float | None, ...]
 
@@ -48,7 +50,7 @@ class Advice:
 
     kind: str  # "wait" (no answers yet), "go-on", "stop", "off" (something is wrong), "paused"
     words: str  # a sentence
-    duels: str = ""  # "about 1,200 more duels", where it is "go-on"
+    duels: str = ""  # "about 1,200 more duels", or visitors, where it is "go-on"
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,16 @@ class ExperimentView:
     version: str  # changes with anything that is shown
     share: float = 0.0  # of asks that get a duel once a winner is declared
     speed: str = ""  # "1000": its own clock goes so many times as fast as the world
+
+
+@dataclass(frozen=True)
+class PlanView:
+    """The plan of a new experiment: what is wrong with its fields, or what was simulated."""
+
+    wrong: Mapping[str, str] = field(default_factory=dict)  # a sentence for each field
+    report: PlanReport | None = None
+    charts: tuple[Chart, ...] = ()  # one for each world
+    is_open: bool = False  # whether somebody has asked for it
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from duelay._core import checks
 from duelay._core.duration import DAY, Duration, in_brief
-from duelay._core.escaping import in_cell
+from duelay._core.escapes import in_cell
 from duelay._core.files import write_whole
 from duelay.show.text_table import table
 
@@ -144,7 +144,7 @@ class Plan:
         rows.append([f"{self.losses} until then (mean)", *shown])
         rows.append(["false verdicts", *(_percent(w.is_false.mean()) for w in self.worlds)])
         lines += [table(["", *names], rows, left=(0,)), "", self._shares()]
-        return "\n".join([*lines, *(["", *notes] if (notes := self._notes()) else [])])
+        return "\n".join([*lines, *(["", *notes] if (notes := self.notes()) else [])])
 
     def _days(self, days: float) -> str:
         horizon = float(self.horizon) / DAY
@@ -164,8 +164,8 @@ class Plan:
         names = [verdict.replace("_", " ") for verdict in shown]
         return table(["arms", "by", *names], rows, left=(0,))
 
-    def _notes(self) -> list[str]:
-        """What cannot be decided, and what a further arm costs."""
+    def notes(self) -> list[str]:
+        """Return sentences on what cannot be decided, and on what a further arm costs."""
         notes = []
         for world in self.worlds:
             undecided = world.share("undecided")

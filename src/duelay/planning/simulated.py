@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from duelay import datasets
 from duelay._core import checks
 from duelay._core.duration import DAY, Duration
+from duelay._core.feedback import check_display, check_feedback
 from duelay.delays import Law
 from duelay.delays import check as check_delay
 from duelay.errors import InvalidValueError
@@ -97,6 +98,7 @@ def plan(
     window: Any = "14d",
     wait: Any = None,
     add_arm_at: Any = None,
+    feedback: str = "conversions",
     runs: int | None = None,
     seed: int = 0,
     progress: bool | None = None,
@@ -138,6 +140,8 @@ def plan(
         How long an answer may take to be evidence (see `Decide`).
     add_arm_at : Duration or str, optional
         The time at which the last arm joins. The plan then says what it costs.
+    feedback : str
+        With preferences, what is told: ``"conversions"`` or ``"votes"``.
     runs : int, optional
         The simulated experiments of each world; None for 200, or fewer if the horizon has very many
         visitors.
@@ -163,18 +167,54 @@ def plan(
     >>> planned.stated.share("winner")
     1.0
     """
+    return prepare(
+        rates, preferences=preferences, visitors_per_day=visitors_per_day, delay=delay,
+        margin=margin, error=error, end=end, horizon=horizon, by=by, window=window, wait=wait,
+        add_arm_at=add_arm_at, feedback=feedback, runs=runs, seed=seed,
+    ).run(progress)  # fmt: skip
+
+
+def prepare(
+    rates: Sequence[float | str] | None = None,
+    *,
+    preferences: Any = None,
+    visitors_per_day: float,
+    delay: Law | str = "exponential:1h",
+    margin: float | str | None = None,
+    error: float = 0.05,
+    end: str = "equivalent",
+    horizon: Any = "8w",
+    by: Sequence[Any] = BY,
+    window: Any = "14d",
+    wait: Any = None,
+    add_arm_at: Any = None,
+    feedback: str = "conversions",
+    runs: int | None = None,
+    seed: int = 0,
+) -> PreparedPlan:
+    """Check the arguments of `plan`, and return what it simulates; this takes no time.
+
+    Raises
+    ------
+    InvalidValueError
+        If an argument is invalid.
+    """
     problem, problem_equal, relative = _problems(rates, preferences)
     law = _law(delay, relative)
     visitors = checks.number("visitors_per_day", visitors_per_day, above=0)
     length = checks.duration("horizon", horizon)
-    n = math.ceil(visitors * float(length) / DAY)
-    if n > _MAX_VISITORS:
+    expected = visitors * float(length) / DAY
+    if not 1 <= expected <= _MAX_VISITORS:
+        way = "shorter, or plan with a share of the visitors" if expected > 1 else "longer"
         raise InvalidValueError(
-            f"horizon must have at most {_MAX_VISITORS:,} visitors, got {n:,}: make it shorter, or "
-            f"plan with a share of the visitors",
+            f"horizon must have at least one visitor and at most {_MAX_VISITORS:,}, got "
+            f"{expected:,.10g}: make it {way}",
             argument="horizon",
         )
+    n = math.ceil(expected)
     lift = None if margin is None else checks.share("margin", margin)
+    check_feedback(feedback, counts="each visitor is a duel of its own")
+    check_display("one" if relative else "pair", feedback)
     policy = Decide(
         error=checks.number("error", error, above=0, below=1),
         window=None if window is None else checks.duration("window", window),
@@ -188,22 +228,60 @@ def plan(
     few, many = _RUNS
     runs = max(few, min(many, int(_VISITORS / n))) if runs is None else checks.whole("runs", runs)
     joins = None if add_arm_at is None else checks.duration("add_arm_at", add_arm_at)
-    simulated = _Simulation(policy, law, visitors, n, runs, seed, progress)
     if joins is not None:
         _check_joining(problem, joins, length)
-    stated, without = simulated.world("as stated", problem, joins)
-    worlds = [dataclasses.replace(stated, name="all equal")]
-    if _differs(problem):
-        worlds = [stated, simulated.world("all equal", problem_equal, joins)[0]]
-    return Plan(
+    return PreparedPlan(
+        simulation=_Simulation(policy, law, visitors, n, runs, feedback, seed),
+        problem=problem,
+        problem_equal=problem_equal,
         about=_about(problem, relative, visitors, law, lift, error),
         horizon=length,
         by=tuple(Duration.of(time) for time in shown) or (length,),
-        worlds=tuple(worlds),
         losses="lost conversions" if relative else "regret",
-        without=without,
         add_arm_at=joins,
     )
+
+
+@dataclass(frozen=True)
+class PreparedPlan:
+    """A plan whose arguments are checked, ready to be simulated."""
+
+    simulation: _Simulation
+    problem: Problem
+    problem_equal: Problem
+    about: str
+    horizon: Duration
+    by: tuple[Duration, ...]
+    losses: str
+    add_arm_at: Duration | None
+
+    @property
+    def n_visitors(self) -> int:
+        """The visitors of one simulated experiment that has no verdict."""
+        return self.simulation.n
+
+    def run(self, progress: bool | None = None) -> Plan:
+        """Simulate it.
+
+        Parameters
+        ----------
+        progress : bool, optional
+            As for `plan`.
+        """
+        simulated, joins = dataclasses.replace(self.simulation, progress=progress), self.add_arm_at
+        stated, without = simulated.world("as stated", self.problem, joins)
+        worlds = [dataclasses.replace(stated, name="all equal")]
+        if _differs(self.problem):
+            worlds = [stated, simulated.world("all equal", self.problem_equal, joins)[0]]
+        return Plan(
+            about=self.about,
+            horizon=self.horizon,
+            by=self.by,
+            worlds=tuple(worlds),
+            losses=self.losses,
+            without=without,
+            add_arm_at=joins,
+        )
 
 
 @dataclass(frozen=True)
@@ -215,8 +293,9 @@ class _Simulation:
     visitors: float
     n: int
     runs: int
+    feedback: str
     seed: int
-    progress: bool | None
+    progress: bool | None = None
 
     def world(
         self, name: str, problem: Problem, joins: Duration | None = None
@@ -254,6 +333,7 @@ class _Simulation:
             setting=Setting(
                 progress=label if self.progress is None else self.progress,
                 joins=joins,
+                feedback=self.feedback,
                 cautious=False,
             ),
         )

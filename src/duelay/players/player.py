@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 import numbers
 import warnings
-from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +17,7 @@ from duelay._version import __version__
 from duelay.delays.curve import Curve
 from duelay.delays.empirical import Empirical
 from duelay.delays.ticks_or_clock import check_clock, in_ticks, in_time
-from duelay.errors import InvalidValueError, UnknownDuelError
+from duelay.errors import InvalidValueError
 from duelay.inference.arm_set import (
     ArmSet,
     apply_change,
@@ -41,6 +39,7 @@ from duelay.ledger.evidence.margin import WINNER
 from duelay.ledger.ledger import Ledger, clock_to, for_votes, hear, hear_away, hear_vote, with_room
 from duelay.logs.arm_changes import Change, Declaration
 from duelay.logs.history import History
+from duelay.players.duel_records import Duel, DuelRecords
 from duelay.players.replay import book_deciding, check_replay, fit_history
 from duelay.problems.validation import check_arms
 
@@ -48,22 +47,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from duelay.policies.policy import Policy
-
-
-class Duel(NamedTuple):
-    """Two arms to show together, in the order `first`, `second`.
-
-    Attributes
-    ----------
-    id : int
-        The number of the duel, from 0.
-    first, second : int
-        The indices of the two arms.
-    """
-
-    id: int
-    first: int
-    second: int
 
 
 class Player:
@@ -126,12 +109,10 @@ class Player:
         self.feedback = _feedback(policy, feedback)
         self.corrects_position = check_correction(corrects_position, self.feedback)
         self._clock = None if clock is None else Clock()
+        self._window = in_ticks(policy.window) if clock is None else in_time(policy)
         self._ledger, self._rule = self._open(self.n_arms)
         self._arm_set = ArmSet(self.arms)
-        self._pairs = array("q")  # i K + j of every duel: a late conversion needs it
-        self._told = bytearray()  # of every duel, 0 silent, 1 the second won, 2 a tie, 3 the first
-        self._heard: Any = array("d" if clock else "q")  # its tick or time, 0 and nan for silence
-        self._asked = array("d")  # by the clock: when it was asked
+        self._duels = DuelRecords(self.n_arms, by_clock=clock is not None)
         self._counted = 0  # conversions told by number alone
         self._late = 0  # answers told after their window
         self._past: Past | None = None  # how its replayed duels came about
@@ -160,7 +141,7 @@ class Player:
     @property
     def tick(self) -> int:
         """The number of duels asked so far."""
-        return len(self._pairs)
+        return len(self._duels)
 
     def ask(self, at: Any = None) -> Duel:
         """Choose the next duel.
@@ -183,19 +164,13 @@ class Player:
             If `at` lies in the future, or the player has no clock.
         """
         with self._lock:
-            t = len(self._pairs) + 1
+            t = self.tick + 1
             now = self._now(at)
             if now is not None:
                 self._ledger = with_room(self._ledger, t)
                 clock_to(self._ledger, now)
             i, j = self.policy.turn(self._rule, self._ledger, t, self._rng)
-            first, second = self._arm_set.arm_at[i], self._arm_set.arm_at[j]
-            self._pairs.append(first * len(self.arms) + second)
-            self._told.append(0)
-            self._heard.append(0 if now is None else math.nan)
-            if now is not None:
-                self._asked.append(now)
-            return Duel(t - 1, first, second)
+            return self._duels.add(self._arm_set.arm_at[i], self._arm_set.arm_at[j], now)
 
     def tell(self, duel: Duel | int, winner: str | int | None = None, at: Any = None) -> str:
         """Tell the answer to a duel, at any later time and in any order.
@@ -231,21 +206,20 @@ class Player:
                 "use tell_count(n)"
             )
         with self._lock:
-            number = self._find(duel)
-            first, second = divmod(self._pairs[number], self.n_arms)
+            number = self._duels.find(duel)
+            first, second = self._duels.arms_of(number)
             first_won = self._won(winner, first, second)
-            if self._told[number]:
+            if self._duels.is_answered(number):
                 return "repeated"
             now = self._now(at)
             if now is not None and isinstance(self._ledger.assumed, EProcess):
                 now = self._event_time(number, at, now)
-            if self._is_late(number, now):
+            if self._duels.is_late(number, self._window, now):
                 self._late += 1
                 return "late"
             if now is not None:
                 clock_to(self._ledger, now)
-            self._told[number] = 3 if first_won is None else int(1 + 2 * first_won)
-            self._heard[number] = self.tick + 1 if now is None else now
+            self._duels.answer(number, 1.0 if first_won is None else first_won, now)
             i, j = self._arm_set.place_of[first], self._arm_set.place_of[second]
             if min(i, j) < 0:  # of a retired arm: it counts when the arm comes back
                 hear_away(self._ledger, number + 1, self.tick + 1)
@@ -305,14 +279,14 @@ class Player:
         changes = (*self._arm_set.changes, Change(self.tick, name, kind, at))
         is_deciding = isinstance(self._ledger.assumed, EProcess)
         arm_set, rule = ArmSet(arms, changes, of_all=is_deciding), self._rule
-        past = self._history()
         if is_deciding:
             ledger = apply_change(self._ledger, arms.index(name), kind, self.policy)
         else:
+            past = self._history()
             past = dataclasses.replace(past, n_arms=len(arms), arms=arms, changes=changes)
             ledger, rule = self._open(len(arm_set.shown))
             ledger = rebuild_ledger(ledger, past, arm_set)
-        self._pairs = array("q", (past.first * len(arms) + past.second).tobytes())
+        self._duels.renumber(len(arms))
         self.arms, self._arm_set, self._ledger, self._rule = arms, arm_set, ledger, rule
 
     def tell_count(self, n: int) -> None:
@@ -343,7 +317,7 @@ class Player:
                     f"n must be at most {silent}, the number of silent duels, got {n}"
                 )
             if n:
-                first, second = divmod(self._pairs[-1], self.n_arms)
+                first, second = self._duels.arms_of(-1)
                 self._ledger.conversions[first, second] += n
                 self._counted += n
 
@@ -408,21 +382,11 @@ class Player:
 
     def _history(self) -> History:
         """Return `history`; the caller holds the lock."""
-        first, second = np.divmod(np.array(self._pairs, dtype=np.int64), self.n_arms)
-        tick = np.array(self._heard, dtype=np.float64)
-        told = np.array(self._told, dtype=np.float64)
-        heard = told > 0
-        by_clock = self._clock is not None
-        asked = np.array(self._asked) if by_clock else np.arange(1.0, len(tick) + 1.0)
         return History(
             n_arms=self.n_arms,
-            first=first,
-            second=second,
-            delay=np.where(heard, tick - asked, np.nan),
-            first_won=np.where(heard, (told - 1) / 2, np.nan),
-            window=in_time(self.policy) if by_clock else in_ticks(self.policy.window),
-            at=asked if by_clock else None,
-            now=self._clock.now if self._clock is not None and len(asked) else None,
+            **self._duels.columns(),
+            window=self._window,
+            now=self._clock.now if self._clock is not None and self.tick else None,
             feedback=self.feedback,
             order=self._order(),
             display=getattr(self.policy, "display", "pair"),
@@ -471,8 +435,7 @@ class Player:
                 display=getattr(self.policy, "display", "pair"),
                 by_clock=by_clock,
             )
-            window = in_time(self.policy) if by_clock else in_ticks(self.policy.window)
-            history, past, n_late = fit_history(history, self.arms, window)
+            history, past, n_late = fit_history(history, self.arms, self._window)
             is_deciding = isinstance(self._ledger.assumed, EProcess)
             arm_set = ArmSet(history.arms, history.changes, of_all=is_deciding)
             n_places = int((arm_set.joined == 0).sum()) if is_deciding else len(arm_set.shown)
@@ -484,22 +447,10 @@ class Player:
             else:
                 ledger = rebuild_ledger(ledger, history, arm_set)
             self.arms, self._arm_set, self._ledger, self._rule = history.arms, arm_set, ledger, rule
-            self._remember(history)
+            self._duels = DuelRecords.of(history)
             self._late = n_late
             self._past = past if history.n else None
         return self
-
-    def _remember(self, history: History) -> None:
-        """Write down every duel and its answer, as `ask` and `tell` do."""
-        heard = history.is_heard
-        self._pairs = array("q", (history.first * self.n_arms + history.second).tobytes())
-        self._told = bytearray(np.where(heard, 1 + 2 * history.first_won, 0).astype(np.uint8))
-        if self._clock is None:
-            ticks = np.where(heard, np.ceil(history.answered), 0)
-            self._heard = array("q", ticks.astype(np.int64).tobytes())
-        else:
-            self._heard = array("d", history.answered.tobytes())
-            self._asked = array("d", history.asked.tobytes())
 
     def learned_law(self) -> Empirical | Curve:
         """Return the delay law that was learned so far, for ``delay="learn"``.
@@ -583,19 +534,6 @@ class Player:
             f"{winner!r}"
         )
 
-    def _find(self, duel: Duel | int) -> int:
-        """Return the number of a duel that was asked."""
-        given = duel if isinstance(duel, tuple) else (duel,)
-        number = given[0] if given else None
-        if isinstance(number, bool) or not isinstance(number, int | np.integer):
-            raise UnknownDuelError(f"no duel {duel!r}: give what ask() returned, or its id")
-        if not 0 <= number < self.tick:
-            raise UnknownDuelError(f"no duel {number}: {self.tick} have been asked")
-        asked = Duel(int(number), *divmod(self._pairs[number], self.n_arms))
-        if len(given) > 1 and tuple(given) != tuple(asked):
-            raise UnknownDuelError(f"no duel {tuple(given)}: duel {number} is {asked}")
-        return int(number)
-
     def _now(self, at: Any) -> float | None:
         """Return the time; None in ticks. The caller holds the lock."""
         if self._clock is not None:
@@ -610,44 +548,19 @@ class Player:
         """Return when an answer came: `at`, although later times are known already."""
         if at is None:
             return now
-        return min(max(timestamps.seconds("at", at), self._asked[number]), now)
-
-    def _is_late(self, number: int, now: float | None) -> bool:
-        """Whether a duel's window has closed: by the clock `now`, in ticks at the next ask."""
-        window = self.policy.window
-        if window is None:
-            return False
-        if now is None:
-            return bool(self.tick - number > window)
-        longest = in_time(self.policy)
-        return longest is not None and now - self._asked[number] > longest
-
-    def _first_open(self) -> int:
-        """Return the number of the first duel whose window is still open."""
-        if self._clock is None:
-            window = in_ticks(self.policy.window)
-            return 0 if window is None else max(0, self.tick - window)
-        longest = in_time(self.policy)
-        if longest is None:
-            return 0
-        return int(np.searchsorted(np.array(self._asked), self._clock.now - longest))
+        return min(max(timestamps.seconds("at", at), self._duels.asked_at(number)), now)
 
     def _pending(self) -> NDArray[np.int64] | None:
         """Count the silent duels whose window is still open at the next tick."""
         if self.feedback == "counts":
             return None
-        start = self._first_open()
-        pairs = np.frombuffer(self._pairs, dtype=np.int64)[start:]
-        silent = np.frombuffer(self._told, dtype=np.uint8)[start:] == 0
-        k = self.n_arms
-        return np.bincount(pairs[silent], minlength=k * k).reshape(k, k).astype(np.int64)
+        now = None if self._clock is None else self._clock.now
+        return self._duels.count_pending(self._window, now)
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            state = {**self.__dict__, "_pairs": self._pairs[:], "_told": self._told[:]}
-            state = {**state, "_asked": self._asked[:], "_clock": copy.copy(self._clock)}
-            state = {**state, "_heard": self._heard[:], "_ledger": copy.deepcopy(self._ledger)}
-            state = {**state, "_rule": copy.deepcopy(self._rule), "_rng": copy.deepcopy(self._rng)}
+            own = ("_duels", "_clock", "_ledger", "_rule", "_rng")
+            state = self.__dict__ | {name: copy.deepcopy(self.__dict__[name]) for name in own}
         del state["_lock"]
         return state
 

@@ -71,8 +71,8 @@ class Decide(CompiledPolicy):
         before then choose pairs but are no evidence. State it where many duels are asked before
         anything is heard.
     margin : float, optional
-        Epsilon, the largest difference from 1/2 that does not matter, such as 0.05. The experiment
-        then also ends when nothing differs by more. None, the default, for no such end.
+        Epsilon, the smallest difference from 1/2 that matters, such as 0.05. The experiment then
+        also ends when no difference matters. None, the default, for no such end.
     end : str
         With a margin, what ends the experiment if no arm wins: ``"equivalent"``, once an arm is
         shown to differ by less than the margin from every arm that it is not known to beat; or
@@ -81,6 +81,11 @@ class Decide(CompiledPolicy):
         ``"pair"``, where the two arms of a duel are shown together; or ``"one"``, an A/B test: the
         first arm is shown alone, and a conversion is told when the visitor converts. Arms are then
         compared by their conversion rates. As rates are ordered, it takes fewer duels.
+    planned : float, optional
+        The difference from 1/2 that the experiment is planned for, in the units of `margin`; a
+        lift l of conversion rates is l / (2 (2 + l)). Such a difference then takes fewer duels,
+        and very different ones take more. Whatever it is, the guarantee holds. None, the default,
+        for the margin where one arm is shown at a time, and else for differences of all sizes.
 
     Examples
     --------
@@ -104,6 +109,7 @@ class Decide(CompiledPolicy):
     margin: float | None = None
     end: str = "equivalent"
     display: str = "pair"
+    planned: float | None = None
 
     def __post_init__(self) -> None:
         if self.delay is not None:
@@ -122,13 +128,15 @@ class Decide(CompiledPolicy):
         checks.one_of("end", self.end, ENDS)
         if self.margin is None and self.end != "equivalent":
             raise InvalidValueError(
-                f"end={self.end!r} requires a margin, the difference that does not matter",
+                f"end={self.end!r} requires a margin, the smallest difference that matters",
                 argument="end",
             )
         if self.margin is not None:
             object.__setattr__(self, "margin", self._margin())
-
         checks.one_of("display", self.display, DISPLAYS)
+        if self.planned is not None:
+            planned = checks.number("planned", self.planned, above=0, below=0.5)
+            object.__setattr__(self, "planned", planned)
 
     def _known_law(self) -> Delay:
         if self.delay in WAYS:
@@ -182,12 +190,18 @@ class Decide(CompiledPolicy):
             margin=self.margin,
             end=self.end,
             shows_one=self.display == "one",
+            planned=find_planned(self),
         )
         return open_ledger(eprocess, n_arms, self.order, self_duels=self.self_duels)
 
     def rule(self, n_arms: int) -> DecideRule:
         """Return the rule that asks where evidence is missing."""
         return DecideRule(0)
+
+
+def find_planned(policy: Decide) -> float | None:
+    """Return the gap on which the bets of a policy are centred; None for gaps of all sizes."""
+    return policy.margin if policy.planned is None and policy.display == "one" else policy.planned
 
 
 class DecideRule(NamedTuple):

@@ -16,18 +16,20 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import or_, select, update
+from sqlalchemy import func, or_, select, update
 
 from duelay._core.duration import in_brief
 from duelay.errors import InvalidValueError, StoreError
 from duelay.live import Experiment
+from duelay.live.clock import ExperimentClock, SteadyClock
 from duelay.live.events import note, read_events
 from duelay.live.maintenance import Upkeep
 from duelay.live.storage import schema
+from duelay.live.storage.rows import ExperimentRow
 from duelay.live.storage.schema import MICRO
-from duelay.live.storage.statements import insert_missing
+from duelay.live.storage.statements import HEAD_TO_WRITE, insert_missing
 from duelay.live.storage.store import Store
 from duelay.service.delivery import TIMEOUT, Deliverer
 from duelay.service.webhooks import sign
@@ -39,6 +41,7 @@ _ALARMS = 60.0  # seconds between two looks at the tests of assumptions of an ex
 _LONGEST = 3600.0  # seconds between two tries of a webhook, at the most
 _QUIET = 600.0  # seconds without a duel, at the least, that are silence ...
 _GAPS = 20  # ... and as many times the usual gap between two duels
+_BEGIN = ("resumed", "reopened", "withdrawn")  # events after which duels are asked again
 _RECENT = 100  # duels that the usual gap is taken from
 _LOG = logging.getLogger("duelay.service")
 
@@ -65,6 +68,9 @@ class BackgroundWorker:
         self.store, self._every, self._quiet = store, every, quiet
         # The world's time: `opened`, which `Experiment.open` takes, may have another clock.
         self._now, self._passed = store.now if now is None else now, passed
+        # By this duels are asked: a clock of the machine that jumps makes no duel older.
+        is_own = now is None and store.is_sqlite
+        self._steady = SteadyClock() if is_own else self._now
         self._opened = opened
         self._upkeep, self._troubles = Upkeep(store, **opened), dict[str, str]()
         self._me = secrets.token_hex(8)
@@ -210,11 +216,15 @@ class BackgroundWorker:
             ).mappings().all()  # fmt: skip
         for head in heads:
             try:
-                self._notice(head)
+                self._notice(cast(ExperimentRow, head))
             except InvalidValueError as error:  # such as a policy that is not imported here
                 _LOG.warning("the experiment %r cannot be opened: %s", head["name"], error)
+            except StoreError:
+                raise
+            except Exception:  # one experiment must not stop the others
+                _LOG.exception("a fault while looking at %r", head["name"])
 
-    def _notice(self, head: Any) -> None:
+    def _notice(self, head: ExperimentRow) -> None:
         self._notice_silence(head)
         which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
         at, *seen = self._looked.get(which, (-math.inf, -1, -1))
@@ -222,13 +232,13 @@ class BackgroundWorker:
             self._looked[which] = (self._passed(), *news)
             self._notice_alarms(head)
 
-    def _notice_alarms(self, head: Any) -> None:
+    def _notice_alarms(self, head: ExperimentRow) -> None:
         standing = Experiment.open(self.store, head["name"], **self._opened).standing()
         for alarm in standing.alarms:
             self._note(head, "alarm", alarm.name, str(alarm))
 
-    def _notice_silence(self, head: Any) -> None:
-        duels = schema.duels
+    def _notice_silence(self, head: ExperimentRow) -> None:
+        duels, events = schema.duels, schema.events
         with self.store.reading() as connection:
             asked = connection.execute(
                 select(duels.c.asked)
@@ -236,18 +246,27 @@ class BackgroundWorker:
                 .order_by(duels.c.number.desc())
                 .limit(_RECENT)
             ).scalars().all()  # fmt: skip
+            began = connection.execute(
+                select(func.max(events.c.at)).where(
+                    events.c.experiment == head["id"], events.c.kind.in_(_BEGIN)
+                )
+            ).scalar()
         if len(asked) < _RECENT or head["winner"] is not None or head["stopped"] is not None:
             return
         gap = (asked[0] - asked[-1]) / MICRO / (_RECENT - 1)
-        silent = self._now() - asked[0] / MICRO
+        silent = self._time_of(head) - max(asked[0], began or 0) / MICRO
         if silent > max(self._quiet, _GAPS * gap):
-            words = f"no duel has been asked for {in_brief(silent)}, and usually there is one "
+            none = "visitor has come" if head["display"] == "one" else "duel has been asked"
+            words = f"no {none} for {in_brief(silent)}, and usually there is one "
             self._note(head, "silent", str(asked[0]), words + f"every {in_brief(gap)}")
 
-    def _note(self, head: Any, kind: str, about: str, words: str) -> None:
+    def _note(self, head: ExperimentRow, kind: str, about: str, words: str) -> None:
         """Write an event down, unless it is there."""
         events = schema.events
         with self.store.explained(), self.store.writing() as connection:
+            # Held, so that no other event of it gets a larger id and is read before this one.
+            if connection.execute(HEAD_TO_WRITE, {"experiment": head["id"]}).first() is None:
+                return
             there = connection.execute(
                 select(events.c.id).where(
                     events.c.experiment == head["id"],
@@ -256,4 +275,10 @@ class BackgroundWorker:
                 )
             ).first()
             if there is None:
-                note(connection, head["id"], kind, about, words, round(self._now() * MICRO))
+                at = round(self._time_of(head) * MICRO)
+                note(connection, head["id"], kind, about, words, at)
+
+    def _time_of(self, head: Any) -> float:
+        """Return the time by the clock of an experiment; by the world's if that is a function."""
+        clock = ExperimentClock(head["clock"], None, head["created"] / MICRO, is_shared=True)
+        return clock.to_experiment(self._steady())

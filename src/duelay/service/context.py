@@ -13,8 +13,11 @@ from duelay.service.auth import Sessions
 from duelay.service.errors import RefusedError
 from duelay.service.keys import KeyStore
 from duelay.service.metrics import Metrics
+from duelay.service.planner import Planner
 from duelay.service.registry import ExperimentRegistry
 from duelay.service.view_cache import Checks, ViewCache
+
+_MAX_BATCHES = 2  # large ones, that are told at one time: other calls wait for few of them
 
 
 @dataclass
@@ -31,7 +34,9 @@ class ServiceContext:
     metrics: Metrics = field(default_factory=Metrics)
     sessions: Sessions = field(default_factory=Sessions)
     checks: Checks = field(default_factory=Checks)
+    planner: Planner = field(default_factory=Planner)
     exporting: asyncio.Lock = field(default_factory=asyncio.Lock)  # one file at a time
+    telling: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_BATCHES))
     warm: Any = None  # the task that compiles kernels
 
     def __post_init__(self) -> None:

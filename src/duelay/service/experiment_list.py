@@ -87,17 +87,23 @@ def read_summaries(store: Store, names: Sequence[str]) -> list[dict[str, Any]]:
             query = select(arms.c.experiment, arms.c.name).where(arms.c.experiment.in_(some))
             for row in connection.execute(query.order_by(arms.c.experiment, arms.c.number)):
                 arms_of.setdefault(row.experiment, []).append(row.name)
+
+    def name_of(row: Any, arm: int | None) -> str | None:
+        """Return the name of an arm; None also where the row of the arm is gone."""
+        names = arms_of.get(row.id, [])
+        return None if arm is None or arm >= len(names) else names[arm]
+
     return [
         {
             "name": row.name,
             "goal": row.goal,
             "status": row.status,
-            "arms": arms_of[row.id],
+            "arms": arms_of.get(row.id, []),
             "duels": row.asked,
             "answers": row.heard,
-            "winner": arms_of[row.id][row.winner] if row.verdict == WINNER else None,
+            "winner": name_of(row, row.winner) if row.verdict == WINNER else None,
             "verdict": _verdict_of(row),
-            "finished_with": None if row.chosen is None else arms_of[row.id][row.chosen],
+            "finished_with": name_of(row, row.chosen),
             "archived": row.archived is not None,
             "created_at": row.created / MICRO,
         }
@@ -106,7 +112,7 @@ def read_summaries(store: Store, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _verdict_of(row: Any) -> str:
-    if row.winner is not None:
+    if row.winner is not None and row.verdict in range(len(VERDICTS)):  # else it is damaged
         return VERDICTS[row.verdict]
     return "running" if row.stopped is None else "undecided"
 

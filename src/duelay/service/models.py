@@ -5,7 +5,8 @@ A standing is answered as `duelay.live.standing.StandingReport`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -26,6 +27,7 @@ from duelay.service.errors import UNKNOWN_FIELD
 
 _MAX_SHOWN = 40  # characters of an unknown field
 MOST_ARMS = 1000
+MOST_PLANNED_ARMS = 10
 MOST_DUELS = 100  # that one question may ask for
 MOST_ANSWERS = 10_000
 
@@ -35,6 +37,7 @@ Length = Annotated[str, StringConstraints(min_length=2, max_length=40)]
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+    fixed: ClassVar[Mapping[str, str]] = {}  # why fields of other bodies are not taken here
 
     @model_validator(mode="before")
     @classmethod
@@ -43,10 +46,10 @@ class _Body(BaseModel):
         for name in given if isinstance(given, dict) else ():
             if name not in cls.model_fields:
                 shown, near = name[:_MAX_SHOWN], nearest(name[:_MAX_SHOWN], cls.model_fields)
+                why = cls.fixed.get(name, f"extra inputs are not permitted{near}")
                 raise PydanticCustomError(
-                    UNKNOWN_FIELD, "{field}: extra inputs are not permitted{near}",
-                    {"field": shown, "near": near},
-                )  # fmt: skip
+                    UNKNOWN_FIELD, "{field}: {why}", {"field": shown, "why": why}
+                )
         return given
 
 
@@ -91,7 +94,7 @@ class NewExperiment(_Body):
     )
     margin: float | Length | None = Field(
         default=None, examples=[0.05, "5%"],
-        description="the largest difference that does not matter: a share of preferences, or with "
+        description="the smallest difference that matters: a share of preferences, or with "
         "the display one also a lift of conversion rates",
     )  # fmt: skip
     end: Literal["good_enough", "equivalent"] | None = Field(
@@ -107,8 +110,62 @@ class NewExperiment(_Body):
     fallback: Word | None = Field(default=None, description="the arm that is shown in a pause")
 
 
+class NewPlan(_Body):
+    """An experiment whose length is to be simulated: with rates, or with preferences."""
+
+    rates: list[float | Length] | None = Field(
+        default=None, min_length=2, max_length=MOST_PLANNED_ARMS, examples=[[0.05, 0.06]],
+        description="the conversion rate of each arm, where one arm is shown at a time",
+    )  # fmt: skip
+    preferences: float | list[list[float]] | None = Field(
+        default=None, examples=[0.05],
+        description="where two arms are shown: a gap, such as 0.05 for 55 : 45, or a matrix",
+    )  # fmt: skip
+    visitors_per_day: float = Field(gt=0, examples=[2000])
+    delay: Annotated[str, StringConstraints(max_length=200)] = Field(
+        default="exponential:1h", examples=["log-normal:6h,1"],
+        description="the law of the time from the visit to the answer",
+    )  # fmt: skip
+    margin: float | Length | None = Field(
+        default=None, examples=["20%"],
+        description="the smallest difference that matters: with rates a lift, with preferences a "
+        "difference from 1/2",
+    )  # fmt: skip
+    end: Literal["good_enough", "equivalent"] = "equivalent"
+    error: float = Field(default=0.05, gt=0, lt=1)
+    horizon: Length = Field(default="8w", description="how long an experiment lasts at most")
+    window: Length | None = "14d"
+    feedback: Literal["conversions", "votes"] = "conversions"
+    add_arm_at: Length | None = Field(
+        default=None, description="when the last arm joins; the notes then say what it costs"
+    )
+    runs: int | None = Field(
+        default=None, ge=1, le=10_000, description="simulated experiments, at most 100"
+    )
+    seed: int = Field(default=0, ge=0, le=2**53)
+
+    @model_validator(mode="after")
+    def _check_size(self) -> NewPlan:
+        matrix = self.preferences
+        if isinstance(matrix, list) and len(matrix) > MOST_PLANNED_ARMS:
+            raise ValueError(f"preferences: at most {MOST_PLANNED_ARMS} arms can be planned here")
+        return self
+
+
+_NO_CHANGE = "it is said when an experiment is made, and does not change"
+_BY_MARGIN = (
+    f"{_NO_CHANGE}: bets on a margin begin with the first duel, and to choose one by what is known "
+    "would make its verdict wrong more often. Make a new experiment with it"
+)
+_FIXED = dict.fromkeys(NewExperiment.model_fields, _NO_CHANGE)
+_FIXED |= {"margin": _BY_MARGIN, "end": _BY_MARGIN}
+_FIXED |= {"arms": "say add_arms or retire_arms", "guardrails": "say add_guardrails"}
+
+
 class ExperimentChange(_Body):
     """What is to be changed: the status, the booking, or arms that come or go."""
+
+    fixed = _FIXED
 
     status: Literal["running", "paused", "finished"] | None = None
     arm: Word | None = Field(

@@ -7,6 +7,7 @@ framework's search for parameters: see `shortcuts`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -18,6 +19,7 @@ from starlette.routing import Route
 
 from duelay.errors import InvalidValueError, StoreError, UnknownDuelError
 from duelay.live import Experiment
+from duelay.live.arm_cost import ArmCostReport
 from duelay.live.client.protocol import INVALID, UNKNOWN_DUEL
 from duelay.live.export import ExportedSettings
 from duelay.live.standing import StandingReport, pending_of
@@ -25,9 +27,11 @@ from duelay.live.state import ExperimentState, read_arms
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import duels_after
 from duelay.live.validation import LONGEST, check_word
+from duelay.live.writes.group_commit import MAX_GROUP
 from duelay.live.writes.metrics import TellMetric
 from duelay.live.writes.requests import Ask, LiveDuel, Tell
 from duelay.page.incremental import known_alarms
+from duelay.planning.report import PlanReport
 from duelay.service import admin, models
 from duelay.service.auth import Caller, Keeper, Maker, Reader, Teller, check_key, check_nearby
 from duelay.service.context import Here, ServiceContext, check_warm
@@ -68,6 +72,19 @@ async def create(body: models.NewExperiment, context: Here, key: Maker) -> Any:
     return await context.registry.call(_report, experiment, 201)
 
 
+@ROUTES.post("/plan", response_model=PlanReport, responses=_refused(), tags=["experiments"])
+async def plan(body: models.NewPlan, request: Request, context: Here, key: Maker) -> Any:
+    """Simulate an experiment before it starts: how long until a verdict, and which one.
+
+    It takes some seconds. Two worlds are simulated, the arms as stated and all arms equal. `words`
+    of each says how long it takes, `days` until a tenth, half and nine tenths of the experiments
+    have a verdict, and `winner`, `equivalent`, `good_enough` and `wrong` the shares of experiments
+    with such a verdict `by_days`. Nothing is stored.
+    """
+    found = await context.planner.plan(body.model_dump(), request.is_disconnected)
+    return JSONResponse(found.to_json())
+
+
 @ROUTES.get("/experiments", response_model=models.Experiments, responses=_refused(),
          tags=["experiments"])  # fmt: skip
 async def listed(
@@ -101,6 +118,25 @@ async def standing(name: str, context: Here, key: Reader) -> Any:
     """Where an experiment stands: who leads, who is declared, counts and estimates."""
     experiment, _ = await context.registry.open(name)
     return await context.registry.call(_report, experiment)
+
+
+@ROUTES.get("/experiments/{name}/arm-cost", response_model=ArmCostReport,
+         responses=_refused(404), tags=["experiments"])  # fmt: skip
+async def arm_cost(
+    name: str,
+    context: Here,
+    key: Reader,
+    arm: Annotated[str | None, Query(min_length=1, max_length=LONGEST)] = None,
+) -> Any:
+    """Forecast what a further arm costs: how many more duels, and days, until a verdict.
+
+    `duels` and `days` have the low end, the median and the high end of the difference, `left` those
+    of the duels until a verdict with the arm. They are null where nothing can be told, and `words`
+    says why. A retired arm, named in `arm`, comes back with its earlier duels.
+    """
+    experiment, _ = await context.registry.open(name)
+    found = await context.registry.call(experiment.cost_of_arm, arm)
+    return JSONResponse(found.to_json())
 
 
 @ROUTES.patch("/experiments/{name}", response_model=StandingReport, responses=_refused(404),
@@ -237,11 +273,13 @@ async def tell_all(name: str, body: models.Answers, context: Here, key: Teller) 
     is "unknown_duel" or "invalid".
     """
     experiment, write_queue = await context.registry.open(name)
-    tells = await context.registry.call(
-        lambda: [_tell_or_error(experiment, each) for each in body.answers]
-    )
-    await write_queue.submit(*(tell for tell in tells if isinstance(tell, Tell)))
-    return await context.registry.call(_tell_results, context, body.answers, tells)
+    is_large = len(body.answers) > MAX_GROUP  # such a batch is written alone, and asks wait for it
+    async with context.telling if is_large else contextlib.nullcontext():
+        tells = await context.registry.call(
+            lambda: [_tell_or_error(experiment, each) for each in body.answers]
+        )
+        await write_queue.submit(*(tell for tell in tells if isinstance(tell, Tell)))
+        return await context.registry.call(_tell_results, context, body.answers, tells)
 
 
 @ROUTES.get("/experiments/{name}/log", response_model=models.Log, responses=_refused(404),

@@ -119,7 +119,9 @@ class Checks:
             _LOG.exception("a fault while checking %r", experiment.name)
         finally:
             now = self.passed()
-            due = now + min(max((now - begun) / _MAX_SHARE, _MIN_PAUSE), _MAX_PAUSE)
+            pause = min(max((now - begun) / _MAX_SHARE, _MIN_PAUSE), _MAX_PAUSE)
+            is_empty = checked is not None and getattr(checked, "of", 1) == 0
+            due = now + (_MIN_PAUSE if is_empty else pause)  # what saw nothing says nothing
             self._found[place] = _Found(checked, heard, due)
             self._waiting.discard(place)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duelay._core.escaping import in_figure
+from duelay._core.escapes import in_figure
 from duelay._core.files import write_whole
 from duelay.errors import InvalidValueError
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from duelay._core.escaping import in_html as escape
+from duelay._core.escapes import in_html as escape
 
 BLUE, ORANGE = "38,139,210", "213,94,0"  # as in the figures; the blue is lighter, for dark pages
 _COLOURS = {"above": f"rgb({BLUE})", "below": f"rgb({ORANGE})", "open": "currentColor"}

@@ -6,7 +6,7 @@ import base64
 import re
 from pathlib import Path
 
-from duelay._core.escaping import in_html
+from duelay._core.escapes import in_html
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;

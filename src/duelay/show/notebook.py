@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelay._core.duration import DAY, HOUR, MINUTE, in_brief
-from duelay._core.escaping import in_html
+from duelay._core.escapes import in_html
 from duelay.show import html as h
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from duelay._core.escaping import in_figure
+from duelay._core.escapes import in_figure
 from duelay.errors import InvalidValueError
 from duelay.show import notebook
 from duelay.show.figure_style import (
@@ -317,9 +317,9 @@ def draw_intervals(
 ) -> None:
     """Draw an estimate and its interval for each name; one of nan is unheard.
 
-    An interval above 1/2 is blue, one below orange; with `candidates`, theirs are blue.
+    An interval above the line is blue, one below orange; with `candidates`, theirs are blue.
     """
-    colours = np.where(lower > 0.5, "#0072B2", np.where(upper < 0.5, "#D55E00", "#999999"))
+    colours = np.where(lower > line, "#0072B2", np.where(upper < line, "#D55E00", "#999999"))
     if candidates is not None:
         colours = np.where(candidates, "#0072B2", "#D55E00")
     places, is_heard = np.arange(len(names)), ~np.isnan(mean)
@@ -328,7 +328,7 @@ def draw_intervals(
                 linewidth=2)  # fmt: skip
     axes.scatter(mean[is_heard], places[is_heard], c=colours[is_heard], s=28, zorder=3, label=label)
     for place in places[~is_heard]:
-        axes.text(0.5, place, " unheard", va="center", fontsize="small", alpha=0.7)
+        axes.text(line, place, " unheard", va="center", fontsize="small", alpha=0.7)
     axes.set_yticks(places, names)
     axes.set_ylim(len(names) - 0.5, -0.5)
 

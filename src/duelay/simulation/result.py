@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from duelay import text
 from duelay._core import checks
 from duelay._core.duration import DAY
-from duelay._core.escaping import in_cell
+from duelay._core.escapes import in_cell
 from duelay._core.files import write_whole
 from duelay.delays.delay import Delay
 from duelay.errors import InvalidValueError, NoWinnerError

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -97,7 +98,7 @@ class Job:
 
     def __post_init__(self) -> None:
         self.gaps = find_gaps(self.problem, self.setting)
-        self.run_ticks: Any = None  # what `compile_loop` returns, for all runs
+        self.run_ticks: Callable[..., None] = run_ticks  # or what `choose_tick_loop` returns
         self._world: World | None = None  # without pending answers
         if self.setting.traffic is None:
             held = self.setting.stale + self.setting.batch if self.setting.is_held else 0
@@ -158,7 +159,6 @@ class CompiledRun:
     def __init__(self, job: Job, number: int) -> None:
         k = job.problem.n_arms
         self.job, self.recorder = job, job.new_recorder()
-        self.run_ticks = job.run_ticks
         self.world_rng, self.rng = streams(job.seed, number)
         self.rule = job.policy.rule(k)
         active_of(job.policy, self.rule, k)  # refuses a wrong one before the first duel
@@ -178,14 +178,13 @@ class CompiledRun:
             self.proceed = self._in_ticks()
 
     def _in_ticks(self) -> Callable[[int], None]:
-        args = (self.rule, self.ledger, self.job.counts_only, self.job.new_world(), self.recorder)
-        rngs = (self.world_rng, self.rng)
-        run = self.run_ticks
-        if run is None:
-            n_duels = self.job.runs * self.job.horizon
-            is_worth = is_worth_compiling(play_ticks_entry, (*args, 0, *rngs), n_duels)
-            run = self.run_ticks = run_ticks if is_worth else without_compiling(run_ticks)
-        return lambda until: run(*args, until, *rngs)
+        args = self.tick_arguments()
+        return lambda until: self.job.run_ticks(*args, until, self.world_rng, self.rng)
+
+    def tick_arguments(self) -> tuple[Any, ...]:
+        """Return the arguments of the loop in ticks that come before `until`."""
+        job = self.job
+        return self.rule, self.ledger, job.counts_only, job.new_world(), self.recorder
 
     def _in_batches(self) -> Callable[[int], None]:
         setting, policy = self.job.setting, self.job.policy
@@ -285,42 +284,50 @@ def start_run(job: Job, number: int) -> CompiledRun | PlayerRun:
     return CompiledRun(job, number) if is_compiled else PlayerRun(job, number)
 
 
-def compile_loop(job: Job) -> Any:
-    """Compile the loop, or load it from disk, before threads start and time is measured.
+def choose_tick_loop(job: Job) -> Callable[..., None]:
+    """Return the loop in ticks for all runs, interpreted where it is not worth to compile it.
 
-    A simulation of few duels is interpreted instead, which is faster than compiling.
-
-    Returns
-    -------
-    callable or None
-        The loop in ticks, compiled or not; None if another loop plays the runs.
+    A simulation of few duels is interpreted. Settings with another loop do not use the result.
     """
-    if not isinstance(job.policy, CompiledPolicy):
-        return None
-    k = job.problem.n_arms
-    rule = job.policy.rule(k)
-    try:
+    is_in_ticks = job.setting.traffic is None and not job.setting.is_held
+    if not isinstance(job.policy, CompiledPolicy) or not is_in_ticks:
+        return run_ticks
+    with _explained_pairs(job):
         run = CompiledRun(job, 0)
-    except PAIR_ERRORS as error:  # of a rule with a field that cannot be compiled
-        refuse_pair(rule, k, error)
-        raise
+        args = (*run.tick_arguments(), 0, run.world_rng, run.rng)
+        is_worth = is_worth_compiling(play_ticks_entry, args, job.runs * job.horizon)
+    return run_ticks if is_worth else without_compiling(run_ticks)
+
+
+def compile_loop(job: Job) -> None:
+    """Compile the loop, or load it from disk, before threads start and time is measured."""
+    if isinstance(job.policy, CompiledPolicy):
+        with _explained_pairs(job):
+            run = CompiledRun(job, 0)
+        try:
+            run.proceed(0)
+        except ERRORS as error:
+            refuse(run.rule, error)
+
+
+@contextlib.contextmanager
+def _explained_pairs(job: Job) -> Iterator[None]:
+    """Explain errors of a rule that has chosen no pair, or has a field that cannot be compiled."""
     try:
-        run.proceed(0)
-    except ERRORS as error:
-        refuse(run.rule, error)
-    return run.run_ticks
+        yield
+    except PAIR_ERRORS as error:
+        k = job.problem.n_arms
+        refuse_pair(job.policy.rule(k), k, error)
+        raise
 
 
 def play_run(job: Job, number: int, slices: Slices) -> Outcome:
     """Execute one run, in slices."""
     run = start_run(job, number)
     recorder = run.recorder
-    try:
+    is_compiled = isinstance(run, CompiledRun)
+    with _explained_pairs(job) if is_compiled else contextlib.nullcontext():
         seconds = slices.play(run.proceed, recorder, job.horizon)
-    except PAIR_ERRORS as error:
-        if isinstance(run, CompiledRun):
-            refuse_pair(run.rule, job.problem.n_arms, error)
-        raise
     if recorder.stopped[0] > 0:
         fill_checkpoints(recorder, run.plays)
     leader, evidence = run.finish()

@@ -23,7 +23,14 @@ from duelay.inference.evidence import Evidence
 from duelay.policies.policy import CompiledPolicy, Policy
 from duelay.problems.problem import Problem, check_problem
 from duelay.simulation.result import Result
-from duelay.simulation.runs import Job, Outcome, compile_loop, execute_runs, find_gaps
+from duelay.simulation.runs import (
+    Job,
+    Outcome,
+    choose_tick_loop,
+    compile_loop,
+    execute_runs,
+    find_gaps,
+)
 from duelay.simulation.setting import Setting
 from duelay.traffic import Traffic
 
@@ -124,7 +131,8 @@ def simulate(
         if caution is not None:
             warnings.warn(caution, stacklevel=2)
     job = Job(problem, policy, law, horizon, ticks, setting, seed, runs)
-    job.run_ticks = compile_loop(job)
+    job.run_ticks = choose_tick_loop(job)
+    compile_loop(job)
     progress = setting.progress
     name = progress if isinstance(progress, str) else None
     is_offered = name is not None or progress is None

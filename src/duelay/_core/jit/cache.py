@@ -65,6 +65,7 @@ def _open_folder(base: Path, name: str) -> tuple[Path | None, str]:
     for place in (*reversed(folder.parents), folder):
         if not place.exists():
             place.mkdir(mode=0o700, exist_ok=True)
+    folder = folder.resolve()  # what is checked is what is used, wherever a link leads later
     reason = _why_unsafe(folder)
     if reason:
         return folder, reason
@@ -81,13 +82,13 @@ def _open_folder(base: Path, name: str) -> tuple[Path | None, str]:
 def _why_unsafe(folder: Path) -> str:
     """Return why somebody else could put code into a folder; an empty text if nobody could.
 
-    The folder and the one around it, which are made here, must be writable by this user alone. The
-    folders further up must belong to this user or to root, and must not be writable by everybody,
-    unless they are sticky as /tmp is.
+    Its path has no links. The folder and the one around it, which are made here, must be writable
+    by this user alone. The folders further up must belong to this user or to root, and must not be
+    writable by everybody, unless they are sticky as /tmp is.
     """
     if not hasattr(os, "geteuid"):
         return ""  # on Windows a user's folders are not open to others
-    user, folder = os.geteuid(), folder.resolve()
+    user = os.geteuid()
     for place in (folder, *folder.parents):
         found = place.stat()
         open_to = stat.S_IWOTH

@@ -26,7 +26,7 @@ def next_stake(eprocess: Any) -> float:
 
 @kernel
 def bet(eprocess: Any, i: int, j: int, won: Floats, lost: Floats, sign: float) -> None:
-    """Settle a bet that i has won over j; `sign` is 1, or -1 to take a bet back."""
+    """Add a bet that i has won over j; `sign` is 1, or -1 to take a bet back."""
     for place in range(eprocess.gaps.size):
         eprocess.wealth[i, j, place] += sign * won[place]
         eprocess.wealth[j, i, place] += sign * lost[place]
@@ -90,11 +90,11 @@ def hear_delay(eprocess: Any, delay: float) -> None:
 
 
 @kernel
-def mature(eprocess: Any, is_answered: bool) -> None:
+def count_booked(eprocess: Any, is_answered: bool) -> None:
     """Count a duel of two arms that is booked; now and then, fix kappa anew."""
-    eprocess.n_matured[0] += 1
+    eprocess.n_booked[0] += 1
     eprocess.n_answered[0] += int(is_answered)
-    if eprocess.n_matured[0] >= eprocess.refit[0]:
+    if eprocess.n_booked[0] >= eprocess.refit[0]:
         fix_kappa(eprocess)
 
 

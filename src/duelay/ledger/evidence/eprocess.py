@@ -62,10 +62,10 @@ from duelay.ledger.evidence.booking import (
     book_answer,
     book_silence,
     count_answer,
+    count_booked,
     count_silence,
     hear_delay,
     leave_open,
-    mature,
     next_stake,
     weigh_pair,
 )
@@ -81,7 +81,7 @@ from duelay.ledger.evidence.margin import bet_on_ties, log_level, log_level_over
 from duelay.ledger.evidence.silence import (
     fill_silent,
     first_kappa,
-    patience,
+    next_wait,
 )
 from duelay.ledger.evidence.winner_threshold import (
     NOBODY,
@@ -92,6 +92,8 @@ from duelay.ledger.evidence.winner_threshold import (
 
 GAPS = np.array([0.01, 0.02, 0.035, 0.055, 0.08, 0.11, 0.15, 0.2, 0.27, 0.35, 0.45])
 _SCALE = 0.1  # of the weight of a gap, exp(-g^2 / (2 * 0.1^2))
+# In planned gaps, closer to each other near to one; three more go from the last to that of GAPS.
+_OF_PLANNED = 2.0 ** np.array([-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0])
 _MAX_WAIT = 1 << 16  # ticks: W is at most this
 # A slot of the rings: empty or booked as nothing, an open duel, one answered in time, one booked.
 NONE, OPEN, ANSWERED, BOOKED = 0, 1, 2, 3
@@ -125,7 +127,7 @@ class EProcess(NamedTuple):
     silent_lost: Floats  # (G,): log (1 - 2 kappa g)
     silent_kappa: Floats  # (1,): its kappa
     kappa: Floats  # (1,): what the silence of a new duel is worth, in conversions
-    refit: Integers  # (1,): the number of matured duels at which kappa is fixed anew
+    refit: Integers  # (1,): the number of booked duels at which kappa is fixed anew
     wealth: Floats  # (K, K, G): log of what a bettor on i over j has made, by g
     log_evidence: Floats  # (K, K): log E_ij at the last look
     best: Floats  # (K, K): the largest log E_ij at any look
@@ -155,7 +157,7 @@ class EProcess(NamedTuple):
     stake: Floats  # (R,): kappa_s; NO_STAKE for a duel that is no bet
     first_won: Floats  # (R,): of an answered one: 1 for its first arm, 0 for the second
     oldest: Integers  # (1,): the oldest duel that is not booked
-    n_matured: Integers  # (1,): duels of two arms that are booked ...
+    n_booked: Integers  # (1,): duels of two arms that are booked ...
     n_answered: Integers  # (1,): ... and those of them that were answered in time
     n_heard: Integers  # (1,): answers of two arms, late ones as well
     delays: Floats  # (1,): the sum of their delays
@@ -183,6 +185,20 @@ def evidence_weights(*, shows_one: bool = False) -> Floats:
     return np.asarray(weight / weight.sum())
 
 
+def planned_bets(planned: float) -> tuple[Floats, Floats]:
+    """Return g and weight_g, (G,), for a gap that is planned: from an eighth of it to 0.45.
+
+    On a logarithmic scale, a tenth of the weight is spread evenly over all g, and the rest in
+    proportion to min((g / planned)^2, (planned / g)^1.5).
+    """
+    near, most = planned * _OF_PLANNED, GAPS[-1]
+    far = np.geomspace(min(near[-1], most), most, 4)
+    gaps = np.unique(np.minimum([*near, *far[1:]], most))
+    spacing = np.gradient(np.log(gaps))
+    weight = np.minimum((gaps / planned) ** 2, (planned / gaps) ** 1.5) * spacing
+    return gaps, np.asarray(0.9 * weight / weight.sum() + 0.1 * spacing / spacing.sum())
+
+
 def start_eprocess(
     error: float,
     window: float | None,
@@ -195,12 +211,17 @@ def start_eprocess(
     margin: float | None = None,
     end: str = "equivalent",
     shows_one: bool = False,
+    planned: float | None = None,
 ) -> EProcess:
     """Return the state before the first duel.
 
     `delay` is the law, where it is told; `first_wait` is W before conversions have been heard. With
-    a `margin`, `end` is GOOD_ENOUGH or EQUIVALENT, in words.
+    a `margin`, `end` is GOOD_ENOUGH or EQUIVALENT, in words. `planned` is the gap on which bets are
+    centred; None for gaps of all sizes.
     """
+    gaps, weight = GAPS, evidence_weights(shows_one=shows_one)
+    if planned is not None:
+        gaps, weight = planned_bets(planned)
     level = log_threshold(
         n_arms, error, winner_exists=winner_exists, may_join=by_clock, is_ordered=shows_one
     )
@@ -213,9 +234,9 @@ def start_eprocess(
     if by_clock:
         longest = math.inf if window is None else float(window)
     if by_clock and delay is not None:
-        told = start_known_law_in_time(delay, longest, n_arms, GAPS)
+        told = start_known_law_in_time(delay, longest, n_arms, gaps)
     else:
-        told = start_known_law(delay, 1 if by_clock else int(longest), n_arms, GAPS)
+        told = start_known_law(delay, 1 if by_clock else int(longest), n_arms, gaps)
     size = ROOM - 1 if by_clock else int(longest)
     if told.is_told:
         longest = last_age(told)
@@ -236,16 +257,16 @@ def start_eprocess(
         joined=np.zeros(n_arms, dtype=np.int64),
         present=np.ones(n_arms, dtype=np.bool_),
         has_changed=False,
-        gaps=GAPS,
-        log_weight=np.log(evidence_weights(shows_one=shows_one)),
-        won=np.log1p(2 * GAPS),
-        lost=np.log1p(-2 * GAPS),
-        silent_won=np.zeros_like(GAPS),
-        silent_lost=np.zeros_like(GAPS),
+        gaps=gaps,
+        log_weight=np.log(weight),
+        won=np.log1p(2 * gaps),
+        lost=np.log1p(-2 * gaps),
+        silent_won=np.zeros_like(gaps),
+        silent_lost=np.zeros_like(gaps),
         silent_kappa=np.zeros(1),
         kappa=np.full(1, first_kappa(shows_one=shows_one)),
         refit=one.copy(),
-        wealth=np.zeros((*pairs, GAPS.size)),
+        wealth=np.zeros((*pairs, gaps.size)),
         log_evidence=np.zeros(pairs),
         best=np.zeros(pairs),
         margin=0.0 if margin is None else margin,
@@ -273,7 +294,7 @@ def start_eprocess(
         stake=np.zeros(size + 1),
         first_won=np.zeros(size + 1),
         oldest=one + 1,
-        n_matured=one.copy(),
+        n_booked=one.copy(),
         n_answered=one.copy(),
         n_heard=one.copy(),
         delays=np.zeros(1),
@@ -357,7 +378,7 @@ def book_due_by_law(eprocess: Any, t: int) -> None:
             bet_on_silence(eprocess, slot, age_booked(told, eprocess.born[slot]), -1.0)
             bet_on_silence(eprocess, slot, last_age(told), 1.0)
         if is_waiting(eprocess.state[slot]):
-            mature(eprocess, eprocess.state[slot] == ANSWERED)
+            count_booked(eprocess, eprocess.state[slot] == ANSWERED)
             eprocess.state[slot] = BOOKED
         eprocess.oldest[0] += 1
 
@@ -365,7 +386,7 @@ def book_due_by_law(eprocess: Any, t: int) -> None:
 @kernel
 def book_due(eprocess: Any, t: int) -> None:
     """Book the duels that have reached age W_s, in the order in which they were asked."""
-    usual = patience(eprocess)  # what duels without a stake wait for: they are no bets
+    usual = next_wait(eprocess)  # what duels without a stake wait for: they are no bets
     while eprocess.oldest[0] < t:
         slot = eprocess.oldest[0] % eprocess.state.size
         state, stake = eprocess.state[slot], eprocess.stake[slot]
@@ -382,7 +403,7 @@ def book_due(eprocess: Any, t: int) -> None:
                 book_answer(eprocess, i, j, eprocess.first_won[slot])
             if eprocess.margin > 0.0 and stake != NO_STAKE:
                 bet_on_ties(eprocess, i, j, state == ANSWERED, eprocess.first_won[slot], stake)
-            mature(eprocess, state == ANSWERED)
+            count_booked(eprocess, state == ANSWERED)
             eprocess.state[slot] = BOOKED
         eprocess.oldest[0] += 1
 
@@ -413,7 +434,7 @@ def _enter(assumed: EProcess, i: int, j: int, t: int) -> None:
     assumed.state[slot] = NONE
     if i != j:
         assumed.state[slot] = OPEN
-        assumed.wait[slot] = patience(assumed)
+        assumed.wait[slot] = next_wait(assumed)
         assumed.stake[slot] = next_stake(assumed)
         leave_open(assumed.n_open, i, j, 1)
 

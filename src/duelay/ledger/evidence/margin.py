@@ -95,7 +95,7 @@ def fill_tie_odds(eprocess: Any, kappa: float) -> None:
 def bet_on_ties(
     eprocess: Any, i: int, j: int, is_answered: bool, first_won: float, kappa: float
 ) -> None:
-    """Settle the bets of tie bettors on a booked duel of i, first, and j, with stake kappa."""
+    """Add the bets of tie bettors on a booked duel of i, first, and j, with stake kappa."""
     if eprocess.is_vote:
         if is_answered:
             bet_on_vote(eprocess, i, j, first_won)
@@ -111,7 +111,7 @@ def bet_on_ties(
 
 @kernel
 def bet_on_vote(eprocess: Any, i: int, j: int, won: float) -> None:
-    """Settle the bets on i not being beaten by epsilon, by a vote that gives it `won`."""
+    """Add the bets on i not being beaten by epsilon, by a vote that gives it `won`."""
     m0 = 0.5 - eprocess.margin
     for place in range(2):
         h = (place + 1.0) * eprocess.margin

@@ -22,7 +22,7 @@ def min_conversions(eprocess: Any) -> int:
 
 
 @kernel
-def patience(eprocess: Any) -> Any:
+def next_wait(eprocess: Any) -> Any:
     """W: a multiple of the mean delay heard so far, and somewhat more while little is heard.
 
     Late answers count in the mean. Otherwise a short W would keep itself short.
@@ -45,19 +45,19 @@ def first_kappa(*, shows_one: bool) -> float:
 
 
 @kernel
-def answered_share(answered: int, matured: int, first: float = FIRST_SHARE) -> float:
-    """F^ = (2 answered + 10 first) / (matured + 10): the share of answers that come by age W.
+def answered_share(answered: int, booked: int, first: float = FIRST_SHARE) -> float:
+    """F^ = (2 answered + 10 first) / (booked + 10): the share of answers that come by age W.
 
     Where one arm is shown at a time, it is the share times the sum of both conversion rates.
     """
-    return float(min(1.0, (2.0 * answered + 10.0 * first) / (matured + 10.0)))
+    return float(min(1.0, (2.0 * answered + 10.0 * first) / (booked + 10.0)))
 
 
 @kernel
 def share_now(eprocess: Any) -> float:
     """F^ of the duels that are booked by now."""
     first = FIRST_SHARE_OF_ONE if eprocess.shows_one else FIRST_SHARE
-    return float(answered_share(eprocess.n_answered[0], eprocess.n_matured[0], first))
+    return float(answered_share(eprocess.n_answered[0], eprocess.n_booked[0], first))
 
 
 @kernel
@@ -76,7 +76,7 @@ def fix_kappa(eprocess: Any) -> None:
     """kappa = F^ / (2 - F^), for later duels; fixed anew when the booked ones grow by a 20th."""
     share = share_now(eprocess)
     eprocess.kappa[0] = share / (2.0 - share)
-    eprocess.refit[0] = eprocess.n_matured[0] + eprocess.n_matured[0] // 20 + 1
+    eprocess.refit[0] = eprocess.n_booked[0] + eprocess.n_booked[0] // 20 + 1
 
 
 @border

@@ -5,13 +5,13 @@ store that books duels as that module does needs
 
 - of each duel, written when it is asked: `wait`, W_s, and `stake`, kappa_s (NO_STAKE for a duel
   that is no bet), as `stake_now` returns them;
-- of each experiment: the number of the last duel that is booked, and the sums `n_matured`,
+- of each experiment: the number of the last duel that is booked, and the sums `n_booked`,
   `n_answered`, `n_heard`, `delays`, with `kappa` and `refit`;
 - of each ordered pair: `wealth`, `best`, `wins` (of booked duels), with a margin `tie_wealth` and
   `best_bar`, and `lead`, `n`, `n_open` (of all that is heard, by which pairs are chosen).
 
 An answer goes to `count_news` when it is told. In the order of asking, `book_rows` takes the duels
-whose age has reached `wait`; a duel without a stake waits as long as `wait` returns now. What it
+whose age has reached `wait`; a duel without a stake waits as long as `wait_now` returns. What it
 says of a duel is in the row: whether it was answered by age `wait`, and how. An answer after that
 age is late for the evidence, also where the duel is not booked yet.
 """
@@ -32,14 +32,14 @@ from duelay.ledger.evidence.booking import (
     book_answer,
     book_silence,
     count_answer,
+    count_booked,
     count_silence,
     hear_delay,
     leave_open,
-    mature,
     next_stake,
 )
 from duelay.ledger.evidence.margin import bet_on_ties
-from duelay.ledger.evidence.silence import patience
+from duelay.ledger.evidence.silence import next_wait
 from duelay.ledger.evidence.winner_threshold import FOR_EVIDENCE, doubt, look, touch
 
 
@@ -85,14 +85,14 @@ def book_rows(
             book_answer(eprocess, i, j, first_won[row])
         if eprocess.margin > 0.0 and stake[row] != NO_STAKE:
             bet_on_ties(eprocess, i, j, is_answered[row], first_won[row], stake[row])
-        mature(eprocess, is_answered[row])
+        count_booked(eprocess, is_answered[row])
 
 
 @border
 @entry
 def stake_now(eprocess: Any) -> tuple[float, float]:
     """Return W_s and kappa_s of a duel that is asked now."""
-    return float(patience(eprocess)), next_stake(eprocess)
+    return float(next_wait(eprocess)), next_stake(eprocess)
 
 
 @border
@@ -124,6 +124,6 @@ def doubt_anew(eprocess: Any) -> None:
 
 @border
 @entry
-def wait(eprocess: Any) -> float:
-    """W, in seconds: how long a bettor waits for an answer before silence settles a duel."""
-    return float(patience(eprocess))
+def wait_now(eprocess: Any) -> float:
+    """W, in seconds: how long a bettor waits for an answer before a silence is booked."""
+    return float(next_wait(eprocess))

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from duelay.live.storage import schema
+from duelay.live.storage.rows import DuelRow, ExperimentRow
 
 _NAMES = ("shown", "of_first", "of_second")
 _Counts = Counter[tuple[int, int, int, str]]  # by metric, first, second and name
@@ -17,7 +18,7 @@ _Counts = Counter[tuple[int, int, int, str]]  # by metric, first, second and nam
 class MetricRecount:
     """Counts of the duels that are added, which are compared with those of the store."""
 
-    def __init__(self, connection: Connection, head: Any) -> None:
+    def __init__(self, connection: Connection, head: ExperimentRow) -> None:
         self._arms_of: dict[int, tuple[int, int, bool]] = {}
         self._connection, self._head = connection, head
         table = schema.metrics
@@ -33,7 +34,7 @@ class MetricRecount:
             for name in _NAMES:
                 counts[row.metric, row.first, row.second, name] += getattr(row, name)
 
-    def add(self, row: Any) -> None:
+    def add(self, row: DuelRow) -> None:
         """Add a duel."""
         if not self._metrics:
             return

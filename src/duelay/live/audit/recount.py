@@ -15,17 +15,17 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from duelay.ledger.delay_models.continuous_time import learned_ages
-from duelay.ledger.evidence.eprocess import GAPS
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
+from duelay.live.storage.rows import DuelRow, DuelRows
 from duelay.live.storage.schema import MICRO
 
 COUNTS = ("plays", "conversions", "answers", "late", "repeats", "repeated_answers",
@@ -46,7 +46,8 @@ class Recount:
         self.pairs: dict[str, NDArray[Any]] = {
             name: np.zeros((k, k), dtype=np.int64) for name in COUNTS
         } | {name: np.zeros((k, k)) for name in SUMS}
-        self.wealth = np.zeros((k, k, GAPS.size))
+        self.gaps = state.eprocess.gaps
+        self.wealth = np.zeros((k, k, self.gaps.size))
         self.closed: dict[str, NDArray[Any]] = {name: np.zeros((k, k)) for name in CLOSED}
         window = state.settings.window
         self.ages = learned_ages(None if window is None else float(window))
@@ -89,7 +90,7 @@ class Recount:
         self.folded_totals = {"n_matured": n, "n_answered": heard, "n_heard": heard,
                               "delays": heard * longest if heard else 0.0}  # fmt: skip
 
-    def add(self, row: Any) -> None:
+    def add(self, row: DuelRow) -> None:
         """Add a duel."""
         i, j, counts = row["first"], row["second"], self.pairs
         is_heard, won = row["told"] is not None, int(row["first_won"] == 1.0)
@@ -113,7 +114,7 @@ class Recount:
             if row["number"] <= self.state.head["closed"]:
                 self._close(row)
 
-    def _close(self, row: Any) -> None:
+    def _close(self, row: DuelRow) -> None:
         i, j = row["first"], row["second"]
         delay = np.inf if row["told"] is None else (row["told"] - row["asked"]) / MICRO
         place = int(np.searchsorted(self.ages, delay, side="right")) - 1
@@ -125,12 +126,10 @@ class Recount:
             self.closed["closed_conversions"][i, j] += row["first_won"] == 1.0
             self.closed["closed_given"][i, j] += row["first_won"]
 
-    def _bet(self, row: Any) -> None:
+    def _bet(self, row: DuelRow) -> None:
         i, j, by = row["first"], row["second"], row["settled_by"]
-        is_booked, is_vote = (
-            row["number"] <= self.state.head["matured"],
-            self.state.settings.is_vote,
-        )
+        is_vote = self.state.settings.is_vote
+        is_booked = row["number"] <= self.state.head["matured"]
         if by is None:
             self.closed["n_open"][i, j] += 1
             self.closed["n_open"][j, i] += 1
@@ -146,7 +145,7 @@ class Recount:
         for one, other, x in ((i, j, 1.0), (j, i, -1.0)):
             near, far = self._bet_on_tie(row, is_silent=is_silent, is_first=one == i)
             x *= -row["stake"] if is_silent else size
-            self.wealth[one, other] += np.log1p(2.0 * x * GAPS)
+            self.wealth[one, other] += np.log1p(2.0 * x * self.gaps)
             self.pairs["tie_near"][one, other] += near
             self.pairs["tie_far"][one, other] += far
             self.steps.setdefault((one, other), []).append((x, near, far))
@@ -154,7 +153,7 @@ class Recount:
             self.pairs["wins"][i, j] += won
             self.pairs["wins"][j, i] += 1.0 - won
 
-    def _bet_on_tie(self, row: Any, *, is_silent: bool, is_first: bool) -> tuple[float, float]:
+    def _bet_on_tie(self, row: DuelRow, *, is_silent: bool, is_first: bool) -> tuple[float, float]:
         """Return the logs by which a booked duel multiplies the tie bettors of either place."""
         margin = self.state.settings.margin
         if margin is None:
@@ -190,16 +189,22 @@ def tie_bets(stake: float, margin: float, h: float) -> tuple[float, ...]:
     return tuple(math.log(one / other) for one, other in zip(q, p, strict=True))
 
 
-def most_evidence(sizes: Sequence[float], log_weight: NDArray[np.float64]) -> float:
+def most_evidence(
+    sizes: Sequence[float], gaps: NDArray[np.float64], log_weight: NDArray[np.float64]
+) -> float:
     """Return the log of the highest evidence that a bettor has had; bets in the order of asking."""
-    return max(0.0, float(_evidence_by_bet(np.array(sizes), log_weight).max()))
+    return max(0.0, float(_evidence_by_bet(np.array(sizes), gaps, log_weight).max()))
 
 
-def most_bar(steps: Sequence[tuple[float, float, float]], log_weight: NDArray[np.float64]) -> float:
+def most_bar(
+    steps: Sequence[tuple[float, float, float]],
+    gaps: NDArray[np.float64],
+    log_weight: NDArray[np.float64],
+) -> float:
     """Return the log of the highest evidence with a margin, Ebar, of a pair; steps as above."""
     sizes, near, far = np.array(steps).T
     parts = [
-        _evidence_by_bet(sizes, log_weight),
+        _evidence_by_bet(sizes, gaps, log_weight),
         np.cumsum(near) - math.log(2),
         np.cumsum(far) - math.log(2),
     ]
@@ -207,14 +212,14 @@ def most_bar(steps: Sequence[tuple[float, float, float]], log_weight: NDArray[np
 
 
 def _evidence_by_bet(
-    sizes: NDArray[np.float64], log_weight: NDArray[np.float64]
+    sizes: NDArray[np.float64], gaps: NDArray[np.float64], log_weight: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the log evidence after each bet."""
-    wealth = np.cumsum(np.log1p(2.0 * sizes[:, None] * GAPS), axis=0)
+    wealth = np.cumsum(np.log1p(2.0 * sizes[:, None] * gaps), axis=0)
     return np.asarray(np.logaddexp.reduce(log_weight + wealth, axis=1))
 
 
-def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterator[Any]:
+def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterator[DuelRow]:
     """Give the rows of all duels in the order in which they were asked, some at a time."""
     duels = schema.duels
     while True:
@@ -224,7 +229,7 @@ def duel_rows(connection: Connection, experiment: int, after: int = 0) -> Iterat
             .order_by(duels.c.number)
             .limit(_MAX_ROWS_PER_READ)
         ).mappings().all()  # fmt: skip
-        yield from rows
+        yield from cast(DuelRows, rows)
         if len(rows) < _MAX_ROWS_PER_READ:
             return
         after = rows[-1]["number"]

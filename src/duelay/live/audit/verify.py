@@ -22,13 +22,15 @@ from duelay.live.audit.recount import (
     most_bar,
     most_evidence,
 )
+from duelay.live.catalog import unknown_experiment
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import read_ages
+from duelay.live.storage.rows import DuelRow, ExperimentRow
 from duelay.live.storage.schema import MINUTE
+from duelay.live.storage.statements import read_heads
 from duelay.live.storage.store import Store, open_store
 from duelay.live.storage.time_buckets import ALL, PAIR_COUNTS, TimeBuckets, wide_enough
-from duelay.live.writes.writer import unknown_experiment
 
 _Counts = dict[tuple[tuple[int, ...], str, int], float]  # by arms, name of a count, bucket
 _SUM = -1  # in the place of a bucket: all of them
@@ -67,9 +69,7 @@ def verify(
     store.need()
     found: list[str] = []
     with store.reading() as connection:
-        heads = connection.execute(
-            select(schema.experiments).order_by(schema.experiments.c.id)
-        ).mappings().all()  # fmt: skip
+        heads = read_heads(connection)
         if name is not None and name not in (names := [head["name"] for head in heads]):
             raise unknown_experiment(store, name, names)
         for head in heads:
@@ -80,7 +80,7 @@ def verify(
 
 
 def differences(
-    connection: Connection, head: Any, progress: Callable[[int], None] = lambda n: None
+    connection: Connection, head: ExperimentRow, progress: Callable[[int], None] = lambda n: None
 ) -> Iterator[str]:
     """Give a sentence for each counter or sum of an experiment that is not as its duels say."""
     state = ExperimentState.load(connection, head)
@@ -133,7 +133,7 @@ def _read_seen(connection: Connection, experiment: int) -> set[tuple[str, int, i
     return {(row.unit, row.low, row.high) for row in rows}
 
 
-def _check_unit(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
+def _check_unit(row: DuelRow, had: set[tuple[str, int, int]]) -> Iterator[str]:
     """Say that a duel enters the evidence and should not, or the other way round."""
     if row["unit"] is None:
         return
@@ -147,15 +147,14 @@ def _check_unit(row: Any, had: set[tuple[str, int, int]]) -> Iterator[str]:
 
 def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
     """Say where the highest evidence noted is impossible, or too low for what was declared."""
-    eprocess, weight = state.eprocess, state.eprocess.log_weight
+    eprocess = state.eprocess
+    bets = eprocess.gaps, eprocess.log_weight
     for i, j in zip(*np.nonzero(~np.eye(len(state.arms), dtype=bool)), strict=True):
         best, pair = float(eprocess.best[i, j]), f"{state.arms[i]!r} over {state.arms[j]!r}"
         steps = recount.steps.get((i, j), [(0.0, 0.0, 0.0)])
-        kinds = [(best, eprocess.log_evidence, most_evidence([x for x, *_ in steps], weight))]
+        kinds = [(best, eprocess.log_evidence, most_evidence([x for x, *_ in steps], *bets))]
         if eprocess.margin:
-            kinds.append(
-                (float(eprocess.best_bar[i, j]), eprocess.log_bar, most_bar(steps, weight))
-            )
+            kinds.append((float(eprocess.best_bar[i, j]), eprocess.log_bar, most_bar(steps, *bets)))
         for highest, now, most in kinds:
             if not state.head["forgotten"] and highest > most + _TOLERANCE:
                 ever = f"the most that the evidence of {pair} ever was"
@@ -166,33 +165,34 @@ def _check_highest(state: ExperimentState, recount: Recount) -> Iterator[str]:
             yield f"{pair} has passed, and its evidence was never enough for it"
     # What an earlier version declared stays, though the evidence has been computed anew.
     is_own = not state.head["earlier"] or state.head["declared"] > state.head["earlier"]
-    if state.winner is not None and is_own and not _is_enough(state):
+    if state.winner is not None and is_own and not _is_enough(state, state.winner):
         yield f"{state.arms[state.winner]!r} is declared, and its evidence is not enough for it"
 
 
-def _is_enough(state: ExperimentState) -> bool:
+def _is_enough(state: ExperimentState, arm: int) -> bool:
     """Whether the evidence of the arm of the verdict is enough for it."""
-    eprocess, arm, verdict = state.eprocess, int(state.head["winner"]), state.head["verdict"]
+    eprocess, verdict = state.eprocess, state.head["verdict"]
     if not eprocess.margin:
         return bool(verdict == WINNER and passes_all(eprocess, arm))
     return int(find_verdict(eprocess, arm)) in (verdict, WINNER) and verdict != RUNNING
 
 
-def _compare_totals(head: Any, recount: Recount) -> Iterator[str]:
+def _compare_totals(head: ExperimentRow, recount: Recount) -> Iterator[str]:
     """Say which sums over all booked duels and all answers are wrong.
 
     Of duels whose rows are folded it is known how many they are and how many were heard, but not
     how long the answers took. What an earlier version folded was not counted again when it was
     migrated.
     """
+    kept: dict[str, Any] = {**head}
     for name, least in recount.totals.items():
         most = least + recount.folded_totals[name]
         if name in ("n_matured", "n_heard") and not head["earlier"]:
             least = most
         slack = _TOLERANCE * max(least, 1.0)
-        if not least - slack <= head[name] <= most + slack:
+        if not least - slack <= kept[name] <= most + slack:
             counted = f"{least:g}" if least == most else f"between {least:g} and {most:g}"
-            yield f"{name} is {head[name]:g}, and {counted} by its duels"
+            yield f"{name} is {kept[name]:g}, and {counted} by its duels"
 
 
 def _compare_pairs(state: ExperimentState, recount: Recount) -> Iterator[str]:
@@ -227,10 +227,8 @@ def _compare_times(
     width = wide_enough(head["created"], MINUTE, head["moment"])
     if head["width"] != width:
         yield f"a bucket of time has {head['width']} microseconds, and {width} by the latest time"
-    kept, counted = (
-        _by_name(TimeBuckets.read(connection, state.settings.id, head)),
-        _by_name(time_buckets),
-    )
+    kept = _by_name(TimeBuckets.read(connection, state.settings.id, head))
+    counted = _by_name(time_buckets)
     if head["forgotten"]:
         # A bucket may have more than the rows give: the rest is of duels whose rows are folded.
         counted |= {key: n for key, n in kept.items() if n > counted.get(key, 0)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from duelay._core import checks
 from duelay._core.extras import need
 from duelay._core.patience import at_least
 from duelay.errors import InvalidValueError
+from duelay.live.arm_cost import ArmCostReport
 from duelay.live.client.protocol import (
     AGAIN,
     Call,
@@ -104,16 +105,16 @@ class Service:
             time.sleep(tries.pause(trouble))
 
 
-class RemoteExperiment(Calls):
+class RemoteExperiment(Calls[None]):
     """An experiment of a service; the calls are those of `Experiment`."""
 
     def __init__(self, service: Service, name: str) -> None:
         super().__init__(name)
-        self._service = service
+        self._do = service._do
 
     def ask(self, unit: str | int | None = None, key: str | int | None = None) -> LiveDuel:
         """Return a duel, as `Experiment.ask` does."""
-        duel: LiveDuel = self._service._do(self._ask(unit, key))
+        duel: LiveDuel = self._do(self._ask(unit, key))
         return duel
 
     def tell(
@@ -126,63 +127,21 @@ class RemoteExperiment(Calls):
         arm: str | None = None,
     ) -> str:
         """Say that the duel's first arm won, or with votes who did, as `Experiment.tell` does."""
-        return str(self._service._do(self._tell_any(duel, winner, at, metric, arm)))
+        return str(self._do(self._tell_any(duel, winner, at, metric, arm)))
 
     def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Tell several answers as the news of one moment, as `Experiment.tell_all` does."""
-        return list(self._service._do(self._tell_all(answers)))
+        return list(self._do(self._tell_all(answers)))
 
     def standing(self) -> RemoteStanding:
         """Return where it stands."""
-        found: RemoteStanding = self._service._do(self._standing())
+        found: RemoteStanding = self._do(self._standing())
         return found
 
-    def pause(self, fallback: str | None = None) -> None:
-        """Ask no more, and show the fallback meanwhile, as `Experiment.pause` does."""
-        self._service._do(self._change(status="paused", fallback=fallback))
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._service._do(self._change(status="running"))
-
-    def finish(self, arm: str | None = None) -> None:
-        """End the experiment and show one arm from now on, as `Experiment.finish` does."""
-        self._service._do(self._change(status="finished", arm=arm))
-
-    def reopen(self) -> None:
-        """Go on with an experiment that was finished."""
-        self._service._do(self._change(status="running"))
-
-    def archive(self, *, archived: bool = True) -> None:
-        """Leave an experiment that is finished out of lists."""
-        self._service._do(self._change(archived=archived))
-
-    def hold_booking(self) -> None:
-        """Enter no duels into the evidence for a while, as `Experiment.hold_booking` does."""
-        self._service._do(self._change(booking="held"))
-
-    def release_booking(self) -> None:
-        """Go on entering duels into the evidence."""
-        self._service._do(self._change(booking="running"))
-
-    def add_arm(self, name: str) -> None:
-        """Let an arm join, or come back."""
-        self._service._do(self._change(add_arms=[name]))
-
-    def retire_arm(self, name: str) -> None:
-        """Ask an arm no more."""
-        self._service._do(self._change(retire_arms=[name]))
-
-    def add_guardrail(
-        self, metric: str, bound: float | None = None, within: str | None = None
-    ) -> None:
-        """Count another event of duels from now on, as `Experiment.add_guardrail` does."""
-        said = {metric: {"bound": bound, "within": within}}
-        self._service._do(self._change(add_guardrails=said))
-
-    def delete(self) -> None:
-        """Remove it and all its duels, for ever."""
-        self._service._do(self._delete())
+    def cost_of_arm(self, name: str | None = None) -> ArmCostReport:
+        """Return what a further arm costs until a verdict, as `Experiment.cost_of_arm` does."""
+        found: ArmCostReport = self._do(self._cost_of_arm(name))
+        return found
 
     def log(self) -> list[dict[str, Any]]:
         """Return every duel that is kept."""
@@ -195,7 +154,7 @@ class RemoteExperiment(Calls):
     def _read_log(self) -> LogReader:
         reader = LogReader()
         while reader.after is not None:
-            reader.add(self._service._do(self._log(reader.after)))
+            reader.add(self._do(self._log(reader.after)))
         return reader
 
     def export(self, path: str | Path) -> Path:
@@ -269,16 +228,16 @@ class AsyncService:
             await asyncio.sleep(tries.pause(trouble))
 
 
-class AsyncExperiment(Calls):
+class AsyncExperiment(Calls[Coroutine[Any, Any, None]]):
     """An experiment of a service, for programs with an event loop."""
 
     def __init__(self, service: AsyncService, name: str) -> None:
         super().__init__(name)
-        self._service = service
+        self._do = service._do
 
     async def ask(self, unit: str | int | None = None, key: str | int | None = None) -> LiveDuel:
         """Return a duel, as `Experiment.ask` does."""
-        duel: LiveDuel = await self._service._do(self._ask(unit, key))
+        duel: LiveDuel = await self._do(self._ask(unit, key))
         return duel
 
     async def tell(
@@ -291,63 +250,21 @@ class AsyncExperiment(Calls):
         arm: str | None = None,
     ) -> str:
         """Say that the duel's first arm won, or with votes who did, as `Experiment.tell` does."""
-        return str(await self._service._do(self._tell_any(duel, winner, at, metric, arm)))
+        return str(await self._do(self._tell_any(duel, winner, at, metric, arm)))
 
     async def tell_all(self, answers: Iterable[Any]) -> list[str]:
         """Tell several answers as the news of one moment, as `Experiment.tell_all` does."""
-        return list(await self._service._do(self._tell_all(answers)))
+        return list(await self._do(self._tell_all(answers)))
 
     async def standing(self) -> RemoteStanding:
         """Return where it stands."""
-        found: RemoteStanding = await self._service._do(self._standing())
+        found: RemoteStanding = await self._do(self._standing())
         return found
 
-    async def pause(self, fallback: str | None = None) -> None:
-        """Ask no more, and show the fallback meanwhile, as `Experiment.pause` does."""
-        await self._service._do(self._change(status="paused", fallback=fallback))
-
-    async def resume(self) -> None:
-        """Go on after a pause."""
-        await self._service._do(self._change(status="running"))
-
-    async def finish(self, arm: str | None = None) -> None:
-        """End the experiment and show one arm from now on, as `Experiment.finish` does."""
-        await self._service._do(self._change(status="finished", arm=arm))
-
-    async def reopen(self) -> None:
-        """Go on with an experiment that was finished."""
-        await self._service._do(self._change(status="running"))
-
-    async def archive(self, *, archived: bool = True) -> None:
-        """Leave an experiment that is finished out of lists."""
-        await self._service._do(self._change(archived=archived))
-
-    async def hold_booking(self) -> None:
-        """Enter no duels into the evidence for a while, as `Experiment.hold_booking` does."""
-        await self._service._do(self._change(booking="held"))
-
-    async def release_booking(self) -> None:
-        """Go on entering duels into the evidence."""
-        await self._service._do(self._change(booking="running"))
-
-    async def add_arm(self, name: str) -> None:
-        """Let an arm join, or come back."""
-        await self._service._do(self._change(add_arms=[name]))
-
-    async def retire_arm(self, name: str) -> None:
-        """Ask an arm no more."""
-        await self._service._do(self._change(retire_arms=[name]))
-
-    async def add_guardrail(
-        self, metric: str, bound: float | None = None, within: str | None = None
-    ) -> None:
-        """Count another event of duels from now on, as `Experiment.add_guardrail` does."""
-        said = {metric: {"bound": bound, "within": within}}
-        await self._service._do(self._change(add_guardrails=said))
-
-    async def delete(self) -> None:
-        """Remove it and all its duels, for ever."""
-        await self._service._do(self._delete())
+    async def cost_of_arm(self, name: str | None = None) -> ArmCostReport:
+        """Return what a further arm costs until a verdict, as `Experiment.cost_of_arm` does."""
+        found: ArmCostReport = await self._do(self._cost_of_arm(name))
+        return found
 
     async def log(self) -> list[dict[str, Any]]:
         """Return every duel that is kept."""
@@ -360,7 +277,7 @@ class AsyncExperiment(Calls):
     async def _read_log(self) -> LogReader:
         reader = LogReader()
         while reader.after is not None:
-            reader.add(await self._service._do(self._log(reader.after)))
+            reader.add(await self._do(self._log(reader.after)))
         return reader
 
     async def export(self, path: str | Path) -> Path:

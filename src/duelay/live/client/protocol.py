@@ -8,7 +8,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import numpy as np
@@ -27,6 +27,7 @@ from duelay.errors import (
 from duelay.inference.leader import rank_arms
 from duelay.inference.rates import Rates, write_rates
 from duelay.inference.standing import make_rows, write_rows
+from duelay.live.arm_cost import ArmCostReport
 from duelay.live.export import ExportedSettings
 from duelay.live.standing import ReportedRates, StandingReport
 from duelay.live.validation import check_word
@@ -71,10 +72,8 @@ class RemoteStanding:
         self.present = np.array(report.present, dtype=np.bool_)
         estimates = report.estimates
         self.mean = _array(estimates.mean, math.nan)
-        self.lower, self.upper = (
-            _array(estimates.lower, -math.inf),
-            _array(estimates.upper, math.inf),
-        )
+        self.lower = _array(estimates.lower, -math.inf)
+        self.upper = _array(estimates.upper, math.inf)
         self.warnings, self.guardrails = tuple(report.warnings), tuple(report.guardrails)
         self.feedback, self.policy = report.feedback, report.policy
         self.window, self.now = report.window, report.now
@@ -139,12 +138,71 @@ def read_duel(found: dict[str, Any]) -> LiveDuel:
     return LiveDuel(**fields) if found.get("arm") is None else OneArmDuel(**fields)
 
 
-class Calls:
-    """What can be asked of an experiment, as requests."""
+Done = TypeVar("Done")  # of a call without a result: None, or a coroutine that returns None
+
+
+class Calls(Generic[Done]):
+    """What can be asked of an experiment of a service: as requests, and sent with `_do`."""
+
+    _do: Callable[
+        [Call], Any
+    ]  # sends a request; a coroutine function of a client with an event loop
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._path = f"/experiments/{quote(name, safe='')}"
+
+    def pause(self, fallback: str | None = None) -> Done:
+        """Ask no more, and show the fallback meanwhile, as `Experiment.pause` does."""
+        return self._change(status="paused", fallback=fallback)
+
+    def resume(self) -> Done:
+        """Go on after a pause."""
+        return self._change(status="running")
+
+    def finish(self, arm: str | None = None) -> Done:
+        """End the experiment and show one arm from now on, as `Experiment.finish` does."""
+        return self._change(status="finished", arm=arm)
+
+    def reopen(self) -> Done:
+        """Go on with an experiment that was finished."""
+        return self._change(status="running")
+
+    def archive(self, *, archived: bool = True) -> Done:
+        """Leave an experiment that is finished out of lists."""
+        return self._change(archived=archived)
+
+    def hold_booking(self) -> Done:
+        """Enter no duels into the evidence for a while, as `Experiment.hold_booking` does."""
+        return self._change(booking="held")
+
+    def release_booking(self) -> Done:
+        """Go on entering duels into the evidence."""
+        return self._change(booking="running")
+
+    def add_arm(self, name: str) -> Done:
+        """Let an arm join, or come back."""
+        return self._change(add_arms=[name])
+
+    def retire_arm(self, name: str) -> Done:
+        """Ask an arm no more."""
+        return self._change(retire_arms=[name])
+
+    def add_guardrail(
+        self, metric: str, bound: float | None = None, within: str | None = None
+    ) -> Done:
+        """Count another event of duels from now on, as `Experiment.add_guardrail` does."""
+        return self._change(add_guardrails={metric: {"bound": bound, "within": within}})
+
+    def delete(self) -> Done:
+        """Remove it and all its duels, for ever."""
+        done: Done = self._do(Call("DELETE", self._path))
+        return done
+
+    def _change(self, **changes: Any) -> Done:
+        said = {name: value for name, value in changes.items() if value is not None}
+        done: Done = self._do(Call("PATCH", self._path, said, read=lambda found: None))
+        return done
 
     def _ask(self, unit: Any, key: Any) -> Call:
         unit, key = check_word("unit", unit), check_word("key", key)
@@ -190,15 +248,12 @@ class Calls:
             "GET", self._path, read=lambda said: RemoteStanding(StandingReport.from_json(said))
         )
 
-    def _change(self, **changes: Any) -> Call:
-        said = {name: value for name, value in changes.items() if value is not None}
-        return Call("PATCH", self._path, said, read=lambda found: None)
+    def _cost_of_arm(self, name: str | None) -> Call:
+        query = "" if name is None else f"?arm={quote(name, safe='')}"
+        return Call("GET", f"{self._path}/arm-cost{query}", read=ArmCostReport.from_json)
 
     def _log(self, after: int) -> Call:
         return Call("GET", f"{self._path}/log?after={after}&limit=10000")
-
-    def _delete(self) -> Call:
-        return Call("DELETE", self._path)
 
 
 class Tries:

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, select
 
 from duelay.ledger.delay_models.continuous_time import learned_ages
 from duelay.live.storage import schema
+from duelay.live.storage.rows import DuelRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import upsert
 
@@ -33,21 +34,21 @@ class DelayHistogram:
         self.asked = np.zeros(len(self.ages), dtype=np.int64)
         self.answered = np.zeros(len(self.ages), dtype=np.int64)
 
-    def bucket(self, row: Any) -> int:
+    def bucket(self, row: DuelRow) -> int:
         """Return the bucket in which a duel was answered; the last bucket if it was not."""
         if row["told"] is None:
             return len(self.ages) - 1
         delay = (row["told"] - row["asked"]) / MICRO
         return int(np.searchsorted(self.ages, delay, side="right")) - 1
 
-    def add(self, row: Any) -> None:
+    def add(self, row: DuelRow) -> None:
         """Count a closed duel."""
         place = self.bucket(row)
         self.asked[: place + 1] += 1
         if row["told"] is not None:
             self.answered[place] += 1
 
-    def close(self, state: ExperimentState, row: Any) -> None:
+    def close(self, state: ExperimentState, row: DuelRow) -> None:
         """Count a duel whose window has closed, here and in the state."""
         i, j = row["first"], row["second"]
         if not row["enters"] or i == j:
@@ -58,7 +59,7 @@ class DelayHistogram:
             _answer(state, row)
         state.dirty.add((i, j))
 
-    def answer_after_all(self, state: ExperimentState, row: Any) -> None:
+    def answer_after_all(self, state: ExperimentState, row: DuelRow) -> None:
         """Count the answer of a duel that was closed as a silent one."""
         place = self.bucket(row)
         self.asked[place + 1 :] -= 1
@@ -77,7 +78,7 @@ class DelayHistogram:
         self.answered[:] = 0
 
 
-def _answer(state: ExperimentState, row: Any) -> None:
+def _answer(state: ExperimentState, row: DuelRow) -> None:
     i, j = row["first"], row["second"]
     state.counts.closed_answers[i, j] += 1
     state.counts.closed_conversions[i, j] += int(row["first_won"] == 1.0)

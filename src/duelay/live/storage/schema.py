@@ -74,7 +74,7 @@ experiments = Table(
     # How much later than due duels are booked: answers may be told as long after they came.
     Column("lag", BigInteger, nullable=False, server_default=text("0")),
     _time("created", nullable=False),
-    Column("margin", Double),  # the largest difference that does not matter; NULL without one
+    Column("margin", Double),  # the smallest difference that matters; NULL without one
     Column("ends", String(16)),  # with a margin, what ends it: "good_enough" or "equivalent"
     Column("budget", BigInteger),  # the duels after which it stops; NULL for no limit
     _time("until"),  # when it stops
@@ -293,6 +293,7 @@ events = Table(  # what webhooks tell
     Column("about", Text, nullable=False),  # the arm, the name of the test, or how long
     Column("words", Text, nullable=False),
     Index("events_by_experiment", "experiment", "id"),
+    sqlite_autoincrement=True,  # receivers know an event by its id: none is used again
 )
 
 webhooks = Table(
@@ -336,6 +337,7 @@ metrics = Table(
     _of_experiment(),
     _number("number", primary_key=True),
     Column("name", Text, nullable=False),
+    _number("baseline", nullable=False),  # the arm that the others are compared with
     Column("bound", Double),  # the excess over the baseline that is allowed; NULL to measure only
     Column("within", BigInteger, nullable=False),  # the age by which an event counts
     Column("since", BigInteger, nullable=False),  # duels asked before it was declared

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from duelay.live.storage.rows import ExperimentRow
 from duelay.live.storage.schema import duels, experiments
 
 _FIXED = {"id", "name", "goal", "policy", "feedback", "window", "error", "self_duels", "share",
@@ -30,6 +31,7 @@ _FIXED = {"id", "name", "goal", "policy", "feedback", "window", "error", "self_d
           "earlier"}  # fmt: skip
 CHANGING = tuple(column.name for column in experiments.c if column.name not in _FIXED)
 
+_INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 MAX_VALUES = 1000  # that a statement looks up
 HEAD = select(experiments).where(experiments.c.id == bindparam("experiment"))
 HEAD_TO_WRITE = HEAD.with_for_update()
@@ -70,6 +72,12 @@ def write_duels(*names: str) -> Any:
     """Update columns of duels, each found by `b_id`."""
     values: dict[str, Any] = {name: bindparam(name) for name in names}
     return update(duels).where(duels.c.id == bindparam("b_id")).values(values)
+
+
+def read_heads(connection: Connection) -> Sequence[ExperimentRow]:
+    """Return the rows of all experiments, oldest first."""
+    rows = connection.execute(select(experiments).order_by(experiments.c.id)).mappings().all()
+    return cast(Sequence[ExperimentRow], rows)
 
 
 def find_rows(connection: Connection, query: Any, values: Iterable[Any]) -> Iterator[Any]:
@@ -120,22 +128,20 @@ def add(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
 
 def insert_missing(connection: Connection, table: Any, row: dict[str, Any]) -> None:
     """Write a row, unless there is one with the same key."""
-    make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    connection.execute(make(table).on_conflict_do_nothing(), row)
+    connection.execute(_INSERT[connection.dialect.name](table).on_conflict_do_nothing(), row)
 
 
 def add_from(connection: Connection, table: Any, rows: Any) -> Any:
     """Return a statement that adds selected rows, key columns first, to those with the same key."""
     names = [*(column.name for column in table.primary_key),
              *(column.name for column in table.c if not column.primary_key)]  # fmt: skip
-    make: Any = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    make = _INSERT[connection.dialect.name]
     return _on_conflict(table, make(table).from_select(names, rows), names, adds=True)
 
 
 @functools.cache
 def _upsert(table: Any, dialect: str, names: tuple[str, ...], *, adds: bool = False) -> Any:
-    make: Any = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    insert = make(table).values({name: bindparam(name) for name in names})
+    insert = _INSERT[dialect](table).values({name: bindparam(name) for name in names})
     return _on_conflict(table, insert, names, adds=adds)
 
 

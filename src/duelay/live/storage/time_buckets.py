@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, literal_column, select
 
 from duelay.live.storage import schema, statements
+from duelay.live.storage.rows import DuelRow, ExperimentRow
 
 MAX_BUCKETS = 128
 ALL = -1  # in the place of an arm: all of them
@@ -40,38 +41,33 @@ class TimeBuckets:
         self.times: dict[tuple[int, int], dict[str, int]] = {}  # of bucket, arm
 
     @classmethod
-    def read(cls, connection: Connection, experiment: int, head: Any) -> TimeBuckets:
+    def read(cls, connection: Connection, experiment: int, head: ExperimentRow) -> TimeBuckets:
         """Return what the store has."""
-        time_buckets, pairs, times = (
-            cls(head["created"], head["width"]),
-            schema.pair_times,
-            schema.times,
-        )
+        found = cls(head["created"], head["width"])
+        pairs, times = schema.pair_times, schema.times
         for row in connection.execute(select(pairs).where(pairs.c.experiment == experiment)):
-            counts = time_buckets._of_pair(
-                row.minute // time_buckets.minutes, row.first, row.second
-            )
+            counts = found._of_pair(row.minute // found.minutes, row.first, row.second)
             for name in PAIR_COUNTS:
                 counts[name] += getattr(row, name)
         for row in connection.execute(select(times).where(times.c.experiment == experiment)):
-            counts = time_buckets._of_time(row.minute // time_buckets.minutes, row.arm)
+            counts = found._of_time(row.minute // found.minutes, row.arm)
             for name in TIME_COUNTS:
                 counts[name] += getattr(row, name)
-        return time_buckets
+        return found
 
     @property
     def minutes(self) -> int:
         """The width of a bucket, in minutes."""
         return self.width // schema.MINUTE
 
-    def ask(self, row: Any) -> None:
+    def ask(self, row: DuelRow) -> None:
         """Count a duel."""
         i, j, bucket = row["first"], row["second"], (row["asked"] - self.created) // self.width
         self._of_pair(bucket, i, j)["plays"] += 1
         for arm in (ALL, i, j):
             self._of_time(bucket, arm)["asked"] += 1
 
-    def hear(self, row: Any) -> None:
+    def hear(self, row: DuelRow) -> None:
         """Count the answer of a duel; a repeat adds nothing to `given`, as in `pairs`."""
         asked, told = ((row[name] - self.created) // self.width for name in ("asked", "told"))
         counts = self._of_pair(told, row["first"], row["second"])

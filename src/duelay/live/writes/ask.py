@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
@@ -13,11 +13,12 @@ from duelay.ledger.evidence.stored_duels import stake_now
 from duelay.live.selection import PairSelector
 from duelay.live.state import ExperimentState, is_spent
 from duelay.live.storage import schema, statements
+from duelay.live.storage.rows import DuelRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import VALUES, find_rows
 from duelay.live.writes.requests import Ask, LiveDuel, OneArmDuel
 
-_NO_BET = {"wait": None, "stake": None}
+_NO_BET: DuelRow = {"wait": None, "stake": None}
 
 
 def assign_duels(
@@ -33,11 +34,11 @@ def assign_duels(
     if not asks:
         return
     asked = _find_asked(connection, state, asks, moment)
-    kept: dict[str, Any] = {}
+    kept: dict[str, DuelRow] = {}
     if is_retry:
         found = find_rows(connection, statements.DUELS_BY_ID, [ask.id for ask in asks])
         kept = {row["id"]: row for row in found}
-    new: list[dict[str, Any]] = []
+    new: list[DuelRow] = []
     pairs = iter(selector.choose(state, len(asks)))
     bet = _bet_now(state)
     goes_on = functools.partial(selector.goes_on, state.settings.share)
@@ -48,7 +49,7 @@ def assign_duels(
         if again is not None:
             ask.result = _shown(state, again)
             continue
-        arm = state.settled_arm(moment)
+        arm = state.arm_shown_alone(moment)
         if arm is not None and (is_spent(state.head, moment) or not goes_on()):
             ask.result = show_arm(state, arm)
             continue
@@ -71,8 +72,8 @@ def show_arm(state: ExperimentState, arm: int) -> LiveDuel:
 class _Asked(NamedTuple):
     """What the store knows of the units and keys in a group of asks."""
 
-    by_key: dict[str, Any]
-    open_of: dict[str, Any]  # the duel that each unit goes on with
+    by_key: dict[str, DuelRow]
+    open_of: dict[str, DuelRow]  # the duel that each unit goes on with
     had: set[tuple[str, int, int]]  # a unit, and a pair that it has had
 
 
@@ -83,8 +84,8 @@ def _find_asked(
     duels, experiment = schema.duels, state.settings.id
     keys = {ask.key for ask in asks if ask.key is not None}
     units = {ask.unit for ask in asks if ask.unit is not None}
-    by_key: dict[str, Any] = {}
-    open_of: dict[str, Any] = {}
+    by_key: dict[str, DuelRow] = {}
+    open_of: dict[str, DuelRow] = {}
     had: set[tuple[str, int, int]] = set()
     if not keys and not units:
         return _Asked(by_key, open_of, had)
@@ -112,7 +113,7 @@ def _find_asked(
     return _Asked(by_key, open_of, had)
 
 
-def _is_open(state: ExperimentState, row: Any, moment: int) -> bool:
+def _is_open(state: ExperimentState, row: DuelRow, moment: int) -> bool:
     """Whether a unit goes on with its latest duel: it is not answered, and may still be.
 
     Where one arm is shown at a time, a visitor sees the same arm until a winner is declared. After
@@ -121,14 +122,14 @@ def _is_open(state: ExperimentState, row: Any, moment: int) -> bool:
     window, is_there = state.settings.window_in_micro, bool(state.present[row["first"]])
     if state.settings.shows_one and state.verdict == "winner":
         return False
-    if state.settings.shows_one and state.settled_arm(moment) is None:
+    if state.settings.shows_one and state.arm_shown_alone(moment) is None:
         return is_there
     is_there = is_there and bool(state.present[row["second"]])
     is_silent = row["told"] is None and (window is None or moment - row["asked"] <= window)
     return is_there and is_silent
 
 
-def _bet_now(state: ExperimentState) -> dict[str, Any]:
+def _bet_now(state: ExperimentState) -> DuelRow:
     """Return `wait` and `stake` of duels that are asked now."""
     wait, stake = stake_now(state.eprocess)
     if stake == NO_STAKE:
@@ -142,8 +143,8 @@ def _record(
     ask: Ask,
     had: set[tuple[str, int, int]],
     moment: int,
-    bet: dict[str, Any],
-) -> dict[str, Any]:
+    bet: DuelRow,
+) -> DuelRow:
     """Count a duel that was chosen, and return its row."""
     first, second = pair
     state.head["asked"] += 1
@@ -159,7 +160,7 @@ def _record(
         state.eprocess.n_open[first, second] += 1
         state.eprocess.n_open[second, first] += 1
     state.touch(first, second)
-    row = {
+    row: DuelRow = {
         "id": ask.id,
         "experiment": state.settings.id,
         "number": state.head["asked"],
@@ -175,7 +176,7 @@ def _record(
     return row
 
 
-def _shown(state: ExperimentState, row: Any) -> LiveDuel:
+def _shown(state: ExperimentState, row: DuelRow) -> LiveDuel:
     """Return a duel as the caller sees it."""
     winner = None if state.winner is None else state.arms[state.winner]
     first, second = state.arms[row["first"]], state.arms[row["second"]]

@@ -7,8 +7,7 @@ that are left. It counts with code of its own; the sums are made with the code o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from duelay._core.duration import Duration
 from duelay.live.state import ExperimentState, start_evidence, to_bytes
 from duelay.live.storage import schema
 from duelay.live.storage.delay_histogram import DelayHistogram
+from duelay.live.storage.rows import DuelRow, DuelRows
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import VALUES, duels_after, find_rows, upsert
 from duelay.live.writes.metrics import fold_metrics, last_booked
@@ -56,7 +56,7 @@ def compact_due(
         .order_by(duels.c.number)
         .limit(_MAX_DUELS_PER_TRANSACTION)
     ).mappings().all()  # fmt: skip
-    old = [dict(row) for row in rows if row["asked"] < latest]
+    old = [cast(DuelRow, dict(row)) for row in rows if row["asked"] < latest]
     _add_to_pairs(connection, state, old)
     _add_to_ages(connection, state, old)
     _keep_units(connection, state, old)
@@ -70,9 +70,7 @@ def compact_due(
     return len(old)
 
 
-def _add_to_pairs(
-    connection: Connection, state: ExperimentState, rows: Sequence[dict[str, Any]]
-) -> None:
+def _add_to_pairs(connection: Connection, state: ExperimentState, rows: DuelRows) -> None:
     """Add the counts and the evidence of duels to `folded_pairs`."""
     experiment, folded = state.settings.id, schema.folded_pairs
     eprocess = start_evidence(state.settings, len(state.arms))
@@ -97,7 +95,7 @@ def _add_to_pairs(
     ])  # fmt: skip
 
 
-def _count(rows: Sequence[dict[str, Any]], n_arms: int) -> dict[str, NDArray[Any]]:
+def _count(rows: DuelRows, n_arms: int) -> dict[str, NDArray[Any]]:
     """Count duels by ordered pair, (K, K)."""
     first, second = (np.array([row[name] for row in rows]) for name in ("first", "second"))
     is_told, is_late = (
@@ -124,9 +122,7 @@ def _count(rows: Sequence[dict[str, Any]], n_arms: int) -> dict[str, NDArray[Any
     return found
 
 
-def _add_to_ages(
-    connection: Connection, state: ExperimentState, rows: Sequence[dict[str, Any]]
-) -> None:
+def _add_to_ages(connection: Connection, state: ExperimentState, rows: DuelRows) -> None:
     """Add the ages of the answers to `folded_ages`."""
     ages = DelayHistogram(state.settings.window)
     for row in rows:
@@ -135,9 +131,7 @@ def _add_to_ages(
     ages.save(connection, state.settings.id, schema.folded_ages)
 
 
-def _keep_units(
-    connection: Connection, state: ExperimentState, rows: Sequence[dict[str, Any]]
-) -> None:
+def _keep_units(connection: Connection, state: ExperimentState, rows: DuelRows) -> None:
     """Remember which pairs a unit has had: a later duel on them does not enter either."""
     seen, experiment = schema.seen_units, state.settings.id
     had = {(row["unit"], min(row["first"], row["second"]), max(row["first"], row["second"]))

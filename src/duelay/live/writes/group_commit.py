@@ -11,6 +11,7 @@ request, calls `enqueue`, and calls `lead` in some thread if the request is to l
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,15 +45,11 @@ class Batch(Request):
         self.parts = parts
 
 
-class Committer:
-    """Lets one caller at a time write, for all who are waiting.
+class Committer(ABC):
+    """Lets one caller at a time write, for all who are waiting."""
 
-    `commit` is given a group of requests, a batch as its parts, and fills in what came of each.
-    What it raises is raised for all of the group.
-    """
-
-    def __init__(self, commit: Callable[[list[Any]], None], most: int = MAX_GROUP) -> None:
-        self._commit_group, self._most = commit, most
+    def __init__(self, max_group: int = MAX_GROUP) -> None:
+        self._max_group = max_group
         self._lock = forks.lock(self)
         self._forked()
 
@@ -60,6 +57,13 @@ class Committer:
         """Begin with nobody waiting; in a child process the parent's threads are not there."""
         self._queue: list[Request] = []
         self._leader: Request | None = None
+
+    @abstractmethod
+    def commit(self, group: list[Request]) -> None:
+        """Write a group of requests, a batch as its parts, and fill in the result of each.
+
+        What it raises is raised for all of the group.
+        """
 
     def submit(self, request: Request) -> Any:
         """Write a request, alone or with others; return or raise once that is done."""
@@ -95,7 +99,7 @@ class Committer:
             with self._lock:
                 n = self._count_group()
                 group, self._queue = self._queue[:n], self._queue[n:]
-            self._commit_group([part for each in group for part in _parts(each)])
+            self.commit([part for each in group for part in _parts(each)])
         except BaseException as error:
             for each in group:
                 each.error = error if each is request else _for_others(error)
@@ -117,7 +121,7 @@ class Committer:
         parts = 0
         for n, request in enumerate(self._queue):
             parts += len(_parts(request))
-            if n and parts > self._most:
+            if n and parts > self._max_group:
                 return n
         return len(self._queue)
 

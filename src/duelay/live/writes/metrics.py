@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
 
 from duelay._core import checks
-from duelay._core.duration import in_brief
 from duelay.errors import InvalidValueError, UnknownDuelError
-from duelay.live.clock import GIVEN, MAX_DIFFERENCE, meaning_of_at
 from duelay.live.events import note
 from duelay.live.guardrails import (
     MetricCounts,
@@ -24,8 +21,9 @@ from duelay.live.guardrails import (
 )
 from duelay.live.state import ExperimentState
 from duelay.live.storage import schema, statements
-from duelay.live.storage.schema import MICRO
+from duelay.live.storage.rows import DuelRow, DuelRows
 from duelay.live.writes.requests import Operation
+from duelay.live.writes.tell import time_of_answer
 from duelay.logs.arm_changes import joined_of
 
 _MAX_READS = 10  # of 10,000 duels, in one transaction
@@ -54,9 +52,7 @@ class TellMetric(Operation):
                 argument="metric",
             )
         place = _place(state, duel, self.arm)
-        at = (
-            moment if self.at is None else min(max(self._known(state, duel), duel["asked"]), moment)
-        )
+        at = time_of_answer(state, duel, self.at, moment)
         key = {"experiment": experiment, "metric": metric.number, "number": duel["number"],
                "place": place}  # fmt: skip
         told = connection.execute(
@@ -67,29 +63,18 @@ class TellMetric(Operation):
         if told is not None:
             is_own = told.at in self.tried
             return ("late" if told.late else "counted") if is_own else "repeated"
-        age = at - duel["asked"]
-        allowed = metric.within + (state.settings.lag if self.at is None else 0)
-        is_late = age > allowed or duel["number"] <= metric.booked
+        come, allowed = at, metric.within
+        if self.at is None:
+            held = state.head["held"]
+            come = at if held is None else min(at, held)
+            allowed += state.settings.lag
+        is_late = come - duel["asked"] > allowed or duel["number"] <= metric.booked
         self.tried.append(at)
         connection.execute(insert(events), key | {"at": at, "late": is_late})
         return "late" if is_late else "counted"
 
-    def _known(self, state: ExperimentState, duel: Any) -> int:
-        """Return the time that was told, which must not be before the duel."""
-        assert self.at is not None
-        is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
-        most = round(MAX_DIFFERENCE * MICRO) if is_other else MICRO
-        if self.at < duel["asked"] - most:
-            early = in_brief((duel["asked"] - self.at) / MICRO)
-            raise InvalidValueError(
-                f"at must not be before the duel was asked, got a time {early} before: it is "
-                + meaning_of_at(state.head["clock"]),
-                argument="at",
-            )
-        return self.at
 
-
-def _place(state: ExperimentState, duel: Any, arm: str | None) -> int:
+def _place(state: ExperimentState, duel: DuelRow, arm: str | None) -> int:
     """Return the place of the arm that an event is about: 0 for the first, 1 for the second."""
     first, second = state.arms[duel["first"]], state.arms[duel["second"]]
     if shows_one(state.head) or first == second:
@@ -111,7 +96,9 @@ def _place(state: ExperimentState, duel: Any, arm: str | None) -> int:
 
 
 def book_metrics(connection: Connection, state: ExperimentState, moment: int) -> None:
-    """Book the duels that are due for each metric, and raise alarms."""
+    """Book the duels that are due for each metric, and raise alarms; not while this is held."""
+    if state.head["held"] is not None:
+        return
     experiment, k = state.settings.id, len(state.arms)
     for metric in read_metrics(connection, experiment):
         counts = MetricCounts(k)
@@ -160,9 +147,7 @@ def last_booked(connection: Connection, experiment: int) -> int | None:
     return min(booked, default=None)
 
 
-def fold_metrics(
-    connection: Connection, experiment: int, rows: Sequence[Mapping[str, Any]]
-) -> None:
+def fold_metrics(connection: Connection, experiment: int, rows: DuelRows) -> None:
     """Keep the sums of duels whose rows are deleted, and delete their events."""
     if not rows:
         return

@@ -74,11 +74,17 @@ class Tell(Request):
 
 
 class Operation(Request):
-    """A function that is called in a transaction; afterwards, the changed state is written."""
+    """A function that is called in a transaction; afterwards, the changed state is written.
 
-    def __init__(self, do: Callable[[Connection, ExperimentState, int], Any]) -> None:
+    Without `needs_clock` a process that lacks the clock of the experiment may submit it: its time
+    is then the latest one of the store.
+    """
+
+    def __init__(
+        self, do: Callable[[Connection, ExperimentState, int], Any], *, needs_clock: bool = True
+    ) -> None:
         super().__init__()
-        self.do = do
+        self.do, self.needs_clock = do, needs_clock
 
 
 class Settle(Request):

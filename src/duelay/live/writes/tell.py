@@ -8,7 +8,7 @@ booking is held it counts as told when the hold began.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection
 
@@ -19,6 +19,7 @@ from duelay.live.clock import GIVEN, MAX_DIFFERENCE, meaning_of_at
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
+from duelay.live.storage.rows import DuelRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.statements import find_rows
 from duelay.live.writes.requests import Tell
@@ -38,14 +39,11 @@ def record_answers(
     if not tells:
         return
     experiment = state.settings.id
-    rows = {
-        row["id"]: dict(row)
-        for row in find_rows(connection, statements.DUELS_BY_ID, {tell.id for tell in tells})
-    }
-    told, late, news = [], [], []
-    # Who tells has a clock of its own, and may differ so much from that of the database.
-    is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
-    most = round(MAX_DIFFERENCE * MICRO) if is_other else _MAX_CLOCK_DIFFERENCE
+    found = find_rows(connection, statements.DUELS_BY_ID, {tell.id for tell in tells})
+    rows = {row["id"]: cast(DuelRow, dict(row)) for row in found}
+    told: list[DuelRow] = []
+    news: list[DuelRow] = []
+    late = []
     for tell in tells:
         row = rows.get(tell.id)
         if row is None or row["experiment"] != experiment:
@@ -53,17 +51,10 @@ def record_answers(
             continue
         try:
             first_won = _outcome(state, row, tell.winner)
+            at = time_of_answer(state, row, tell.at, moment)
         except InvalidValueError as error:
             tell.error = error
             continue
-        if tell.at is not None and tell.at < row["asked"] - most:
-            early = in_brief((row["asked"] - tell.at) / MICRO)
-            tell.error = InvalidValueError(
-                f"at must not be before the duel was asked, got a time {early} before: it is "
-                + meaning_of_at(state.head["clock"])
-            )
-            continue
-        at = moment if tell.at is None else min(max(tell.at, row["asked"]), moment)
         if row["told"] is not None:
             is_own = row["told"] in tell.tried and row["first_won"] == first_won
             tell.result = "counted" if is_own else "repeated"
@@ -97,7 +88,24 @@ def record_answers(
         statements.run(connection, statements.write_duels("late"), late)
 
 
-def _is_in_time(state: ExperimentState, row: dict[str, Any], *, has_time: bool) -> bool:
+def time_of_answer(state: ExperimentState, row: DuelRow, at: int | None, moment: int) -> int:
+    """Return when an answer or an event of a duel came; refuse a time before the duel."""
+    if at is None:
+        return moment
+    # Who tells has a clock of its own, and may differ so much from that of the database.
+    is_other = "shared_time" in state.head and state.head["clock"] != GIVEN
+    most = round(MAX_DIFFERENCE * MICRO) if is_other else _MAX_CLOCK_DIFFERENCE
+    if at < row["asked"] - most:
+        early = in_brief((row["asked"] - at) / MICRO)
+        raise InvalidValueError(
+            f"at must not be before the duel was asked, got a time {early} before: it is "
+            + meaning_of_at(state.head["clock"]),
+            argument="at",
+        )
+    return min(max(at, row["asked"]), moment)
+
+
+def _is_in_time(state: ExperimentState, row: DuelRow, *, has_time: bool) -> bool:
     """Whether an answer that was told now counts as evidence."""
     if row["number"] <= state.head["matured"]:
         return False
@@ -110,7 +118,7 @@ def _is_in_time(state: ExperimentState, row: dict[str, Any], *, has_time: bool) 
     return bool(come - row["asked"] <= row["wait"] + state.settings.lag)
 
 
-def _count_answer(state: ExperimentState, ages: DelayHistogram, row: dict[str, Any]) -> None:
+def _count_answer(state: ExperimentState, ages: DelayHistogram, row: DuelRow) -> None:
     """Count an answer of an ordered pair."""
     i, j, won = row["first"], row["second"], int(row["first_won"] == 1.0)
     state.counts.answers[i, j] += 1
@@ -126,7 +134,7 @@ def _count_answer(state: ExperimentState, ages: DelayHistogram, row: dict[str, A
     state.touch(i, j)
 
 
-def _outcome(state: ExperimentState, row: dict[str, Any], winner: Any) -> float:
+def _outcome(state: ExperimentState, row: DuelRow, winner: Any) -> float:
     """Return what an answer gives the first arm: 1, 0, or 1/2 for a tie."""
     first, second = state.arms[row["first"]], state.arms[row["second"]]
     if not state.settings.is_vote:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import cast
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,6 +29,7 @@ from duelay.live.selection import PairSelector
 from duelay.live.state import ExperimentState
 from duelay.live.storage import statements
 from duelay.live.storage.delay_histogram import DelayHistogram
+from duelay.live.storage.rows import ExperimentRow
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.store import Store, is_temporary
 from duelay.live.writes.ask import assign_duels, show_arm
@@ -36,7 +37,7 @@ from duelay.live.writes.compaction import compact_due
 from duelay.live.writes.group_commit import MAX_GROUP, Committer, Request
 from duelay.live.writes.metrics import book_metrics
 from duelay.live.writes.requests import Ask, Operation, Settle, Tell
-from duelay.live.writes.settlement import settle_and_look
+from duelay.live.writes.settlement import settle
 from duelay.live.writes.tell import record_answers
 from duelay.policies.policy import Policy
 
@@ -47,19 +48,8 @@ _PAUSE = 0.25  # seconds between two tries
 _MAX_SIZES = 10_000  # sizes of commits that are kept, as they may never be read
 
 
-def unknown_experiment(store: Store, name: str, names: Sequence[str]) -> UnknownExperimentError:
-    """Return the error that says which experiments there are."""
-    there = ", ".join(sorted(names)) or "none"
-    return UnknownExperimentError(
-        f"no experiment {name!r}{checks.nearest(name, names)} in {store.name}; there are: {there}"
-    )
-
-
 class Writer(Committer):
-    """Writes the requests of a process to one experiment.
-
-    `submit`, `enqueue` and `lead` are those of `Committer`, which calls `_commit` with each group.
-    """
+    """Writes the requests of a process to one experiment; `submit` takes them."""
 
     def __init__(
         self,
@@ -75,7 +65,7 @@ class Writer(Committer):
         noted: str | None = None,
         group: int = MAX_GROUP,
     ) -> None:
-        super().__init__(self._commit, checks.whole("group", group))
+        super().__init__(checks.whole("group", group))
         self.store, self.id, self.name, self.policy = store, id, name, policy
         self.created = created
         begins = 0.0 if created is None else created / MICRO
@@ -92,7 +82,7 @@ class Writer(Committer):
         self._pid, self.state = os.getpid(), None
         self._selector = PairSelector(self.policy)
 
-    def read_head(self, connection: Connection, *, to_write: bool = False) -> Any:
+    def read_head(self, connection: Connection, *, to_write: bool = False) -> ExperimentRow:
         """Return the experiment's row; where it is to be written, hold it."""
         query = statements.HEAD
         if to_write:
@@ -106,19 +96,15 @@ class Writer(Committer):
             raise UnknownExperimentError(
                 f"the experiment {self.name!r} has been deleted from {self.store.name}"
             )
-        return row
+        return cast(ExperimentRow, row)
 
-    def read_state(self, connection: Connection) -> ExperimentState:
-        """Return the state as the store has it, for a caller that only reads."""
-        return ExperimentState.load(connection, self.read_head(connection))
-
-    def read_time(self, connection: Connection, head: Any) -> int:
+    def read_time(self, connection: Connection, head: ExperimentRow) -> int:
         """Return the time for a caller that only reads, in microseconds; none before the latest."""
         shared = self.store.read_time(connection)
         latest = int(head["moment"])
         return max(round(self.clock.shown(latest / MICRO, shared) * MICRO), latest)
 
-    def _commit(self, group: list[Request]) -> None:
+    def commit(self, group: list[Request]) -> None:
         """Write a group; try again where the store is busy or away."""
         if n := sum(isinstance(request, Ask | Tell) for request in group):
             self.sizes.append(n)
@@ -173,6 +159,8 @@ class Writer(Committer):
             state.widen_time_buckets(connection, moment)
             for request in group:
                 request.error = None
+            if self.clock.is_missing:
+                group = self._refuse_without_clock(group)
             tells = [request for request in group if isinstance(request, Tell)]
             record_answers(connection, state, ages, tells, moment)
             for request in group:
@@ -180,7 +168,7 @@ class Writer(Committer):
                     self._operate(request, connection, state, moment)
             is_wanted = self.has_shown_winner or any(isinstance(each, Settle) for each in group)
             if is_wanted or moment - head["settled"] >= self._fresh:
-                settle_and_look(connection, state, ages, moment)
+                settle(connection, state, ages, moment)
                 book_metrics(connection, state, moment)
                 compact_due(connection, state, moment)
                 state.merge_time_buckets(connection)
@@ -190,6 +178,16 @@ class Writer(Committer):
             ages.save(connection, self.id)
             state.save(connection, moment)
         self.state, self.has_shown_winner = state, False
+
+    def _refuse_without_clock(self, group: list[Request]) -> list[Request]:
+        """Refuse what needs the clock of the experiment, which this process lacks."""
+        kept: list[Request] = []
+        for request in group:
+            if isinstance(request, Operation) and not request.needs_clock:
+                kept.append(request)
+            else:
+                request.error = self.clock.missing()
+        return kept
 
     def _operate(
         self, act: Operation, connection: Connection, state: ExperimentState, moment: int
@@ -209,7 +207,7 @@ class Writer(Committer):
         is_retry: bool,
     ) -> None:
         if state.head["status"] != "running":
-            arm = state.settled_arm(moment)
+            arm = state.arm_shown_alone(moment)
             for ask in asks:
                 if arm is not None:
                     ask.result = show_arm(state, arm)

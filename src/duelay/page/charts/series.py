@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 
 from duelay.inference.posterior import draw_posterior
-from duelay.ledger.evidence.stored_duels import wait
+from duelay.ledger.evidence.stored_duels import wait_now
 from duelay.live.storage import schema
 from duelay.live.storage.schema import MICRO
 from duelay.live.storage.time_series import PairTimes, Totals, read_pairs, read_shown
@@ -248,17 +248,17 @@ class _Cumulated:
         """Return the wins minus losses of each arm over each other arm, and the number of answers.
 
         A silence has the same weight as in the evidence. It counts from about the age at which
-        silence settles a duel.
+        silence is booked.
         """
         eprocess = look.state.eprocess
         given, answers = self.at(self.given, moment), self.at(self.answers, moment)
         wins = given + (answers - given).T if eprocess.is_vote else given
         lead, n = wins - wins.T, wins + wins.T
-        patience, kappa = float(wait(eprocess)), float(eprocess.kappa[0])
-        if not eprocess.is_vote and math.isfinite(patience) and eprocess.n_heard[0] > 0:
+        longest, kappa = wait_now(eprocess), float(eprocess.kappa[0])
+        if not eprocess.is_vote and math.isfinite(longest) and eprocess.n_heard[0] > 0:
             mean = float(eprocess.delays[0] / eprocess.n_heard[0])
-            heard = self.at(self.answers, moment - patience + mean)
-            silent = np.maximum(self.at(self.plays, moment - patience) - heard, 0.0)
+            heard = self.at(self.answers, moment - longest + mean)
+            silent = np.maximum(self.at(self.plays, moment - longest) - heard, 0.0)
             lead = lead + kappa * (silent.T - silent)
             n = n + kappa**2 * (silent + silent.T)
         np.fill_diagonal(lead, 0.0)

@@ -189,6 +189,22 @@
   }, true);
 
   const dialog = document.getElementById("confirm");
+
+  // What else there is to say is fetched when it is asked: it depends on the arm.
+  function showMore(form) {
+    const more = document.getElementById(form.dataset.more);
+    const place = document.getElementById("confirm-more");
+    if (!place) return;
+    place.textContent = more ? "What it costs is being computed." : "";
+    if (!more || typeof htmx === "undefined") return;
+    const show = (event) => {
+      if (event.detail.elt === more) place.textContent = more.textContent;
+    };
+    document.addEventListener("htmx:afterSettle", show);
+    dialog.addEventListener("close", () => document.removeEventListener("htmx:afterSettle", show), { once: true });
+    htmx.trigger(more, "refresh");
+  }
+
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.dataset.confirm || form.dataset.confirmed || !dialog) return;
@@ -199,6 +215,7 @@
     }
     document.getElementById("confirm-words").textContent =
       (chosen ? `${chosen}: ` : "") + form.dataset.confirm;
+    showMore(form);
     dialog.returnValue = "no";
     dialog.addEventListener("close", () => {
       if (dialog.returnValue !== "yes") return;

@@ -22,7 +22,7 @@ from starlette.routing import Route
 from duelay.errors import InvalidValueError, UnknownExperimentError
 from duelay.live import Experiment
 from duelay.live.validation import check_length, check_name
-from duelay.page import build, diagnostics, duel_log, render, view_models
+from duelay.page import build, diagnostics, duel_log, plan, render, view_models
 from duelay.problems import check_arms
 from duelay.service import admin, models
 from duelay.service.auth import safe_next
@@ -43,6 +43,8 @@ PAGES: list[Route] = []
 _ROWS = 100  # of the log, in one page
 _MAX_ENTRIES = 25  # experiments on one page of the list
 _MAX_SEARCH = 200  # characters
+_FIELDS_OF_NEW = ("name", "arms", "goal", "window", "feedback", "display", "margin", "end",
+                  "budget", "until", "fallback")  # fmt: skip
 _NUMBERS = ("margin", "budget")  # fields of a new experiment
 _DELAY = 0.5  # seconds that a wrong key waits
 _sleep = asyncio.sleep
@@ -97,9 +99,7 @@ async def new_form(browser: BrowserRequest) -> Response:
 async def new(browser: BrowserRequest) -> Response:
     """Make an experiment; if it cannot be, what was typed is still there."""
     browser.need()
-    fields = ("name", "arms", "goal", "window", "feedback", "display", "margin", "end", "budget",
-              "until", "fallback")  # fmt: skip
-    said = {name: browser.said(name) for name in fields}
+    said = {name: browser.said(name) for name in _FIELDS_OF_NEW}
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
     given |= {name: _number(value) for name, value in given.items() if name in _NUMBERS}
     wrong: list[str] = []
@@ -122,11 +122,35 @@ async def new(browser: BrowserRequest) -> Response:
         if status == 422:
             words = "\n".join(_all_wrong(given) + wrong) or words
         listed, shown = await _listed(browser)
+        said |= {name: browser.said(f"plan-{name}") for name in plan.FIELDS}
         return await browser.show(
             lambda: render.list_page(listed, browser.viewer(), words, said, shown), status
         )
     browser.context.view_cache.forget(body.name)
     return browser.go(_address(browser, body.name))
+
+
+@_page("/new/plan", "POST")
+async def plan_new(browser: BrowserRequest) -> Response:
+    """Simulate the experiment of the form; nothing is made, and what was typed is still there."""
+    browser.need()
+    said = {name: browser.said(name) for name in _FIELDS_OF_NEW}
+    said |= {name: browser.said(f"plan-{name}") for name in plan.FIELDS}
+    try:
+        report = await browser.context.planner.plan(
+            plan.read_fields(said), browser.request.is_disconnected
+        )
+        found = plan.make_view(report)
+    except (RefusedError, InvalidValueError) as error:
+        place = plan.field_of(getattr(error, "argument", None))
+        found = view_models.PlanView(wrong={place: _wrong(error)[1]}, is_open=True)
+    if browser.is_part:  # htmx takes no page with an error
+        return await browser.show(lambda: render.plan_part(found, said, browser.viewer()))
+    listed, shown = await _listed(browser)
+    return await browser.show(
+        lambda: render.list_page(listed, browser.viewer(), "", said, shown, found),
+        422 if found.wrong else 200,
+    )
 
 
 def _number(text: str) -> Any:
@@ -263,6 +287,27 @@ async def summary(browser: BrowserRequest) -> Response:
     text = await browser.context.registry.call(lambda: render.summary_picture(view))
     headers = {**GUARDED, "Cache-Control": "no-store", "Vary": "Cookie"}
     return browser.keep(Response(text, 200, headers, "image/svg+xml"))
+
+
+@_page("/e/{name}/arm-cost")
+async def arm_cost(browser: BrowserRequest) -> Response:
+    """What a further arm costs, in a sentence; without scripts, on the page of the experiment."""
+    name, arm = browser.request.path_params["name"], browser.said("arm") or None
+    there = await browser.open(name)
+    browser.need(name)
+    try:
+        found = await browser.context.view_cache.get(
+            name, ("arm-cost", arm), lambda: there.cost_of_arm(arm)
+        )
+        words = found.words
+    except InvalidValueError as error:
+        words = _wrong(error)[1]
+    if browser.is_part:
+        return await browser.show(lambda: render.words_part(words))
+    view, checked = await _seen(browser)
+    return await browser.show(
+        lambda: render.experiment_page(view, checked, browser.viewer(name), notice=words)
+    )
 
 
 @_page("/e/{name}/do", "POST")

@@ -71,13 +71,14 @@ def hear_due(
 ) -> None:
     """Enter the answers due at tick `due` into the ledger at tick `now`.
 
-    An answer that is older than the window does not count. Aggregated answers are only a number,
-    and are credited to the pair in play.
+    An answer that is older than the window does not count.
     """
     entry = take_due(world, due)
     while entry != NO_ENTRY:
         i, j, born = world.first[entry], world.second[entry], world.born[entry]
         if counts_only:
+            # The policy hears how many conversions came, and not of which duels: each is credited
+            # to the pair in play, as `Player.tell_count` does.
             ledger.conversions[recorder.first[0], recorder.second[0]] += 1
         elif now - born <= window:
             if world.is_vote:

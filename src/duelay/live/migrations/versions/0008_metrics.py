@@ -16,12 +16,18 @@ def _experiment() -> sa.Column[int]:
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Make the tables; ids of events are not used again."""
+    if op.get_bind().dialect.name == "sqlite":
+        with op.batch_alter_table(
+            "events", recreate="always", table_kwargs={"sqlite_autoincrement": True}
+        ):
+            pass
     op.create_table(
         "metrics",
         _experiment(),
         sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("baseline", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("bound", sa.Double(), nullable=True),
         sa.Column("within", sa.BigInteger(), nullable=False),
         sa.Column("since", sa.BigInteger(), nullable=False),

@@ -11,8 +11,8 @@ from scipy import optimize
 import duelay
 import made_logs
 from duelay import History, delays
-from duelay.delays import fitting, joint_estimation
-from duelay.delays.fitting import FAMILIES, estimate_delays
+from duelay.delays import fitted_laws, joint_estimation
+from duelay.delays.fitted_laws import FAMILIES, estimate_delays
 from duelay.delays.joint_estimation import estimate_jointly
 from duelay.delays.survival import learn_curve, watch
 
@@ -170,7 +170,7 @@ def test_a_law_is_found_again(name):
 def test_the_likelihood_counts_each_duel_as_the_definition_says():
     """The difference of two laws, by the sums and duel by duel."""
     log = answered(TRUE["log-normal"], 400, seed=5, votes=False)
-    sums = fitting._add_up(watch(log), 0.5)
+    sums = fitted_laws._add_up(watch(log), 0.5)
     logs = []
     for law in (delays.LogNormal("10m", 1.0), delays.LogNormal("20m", 0.7)):
         slow = 0.0
@@ -179,7 +179,7 @@ def test_the_likelihood_counts_each_duel_as_the_definition_says():
                 slow += math.log(1 - 0.5 * 0.7 * law.cdf(age))
             else:
                 slow += math.log(0.7 * (law.cdf(delay * 1.001) - law.cdf(delay * 0.999)))
-        logs.append((slow, fitting._log_likelihood(law, 0.7, sums)))
+        logs.append((slow, fitted_laws._log_likelihood(law, 0.7, sums)))
     assert logs[0][0] - logs[1][0] == pytest.approx(logs[0][1] - logs[1][1], abs=0.5)
 
 
@@ -191,7 +191,7 @@ def test_delays_of_a_constant_are_fitted_by_no_family():
     log = history(first, 1 - first, np.full(n, 3600.0), age=np.full(n, 90_000.0), votes=True)
     law = delays.fit(log)
     assert isinstance(law, delays.Curve) and law.cdf(3600.0) == pytest.approx(1.0)
-    assert all(one.never_range is None for one in fitting.estimate_delays(log).fits)
+    assert all(one.never_range is None for one in fitted_laws.estimate_delays(log).fits)
 
 
 @pytest.mark.compiled
@@ -290,7 +290,7 @@ def test_young_duels_do_not_bend_the_law_that_comes_with_preferences():
 def test_the_range_of_those_that_never_answer_counts_that_preferences_are_estimated():
     made = made_logs.make("champion first", seed=1)
     found = estimate_delays(made.history)
-    known = fitting._fit_all(found.watched, found.chance, found.learned, 1.0)[0].never_range
+    known = fitted_laws._fit_all(found.watched, found.chance, found.learned, 1.0)[0].never_range
     low, high = found.fits[0].never_range
     assert found.joint.spread > 1.5
     assert (high - low) / (known[1] - known[0]) == pytest.approx(
