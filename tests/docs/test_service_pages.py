@@ -301,7 +301,8 @@ def application(reader, title, said=""):
     names = {"__name__": "shop"}
     exec(block.replace("8000", reader.port), names)
     opened = names.get("buttons") or names.get("headline")
-    reader.names |= {"service": getattr(opened, "_service", None)}
+    if opened is not None:
+        reader.names |= {"service": opened._do.__self__}  # is closed at the end
     return names["app"]
 
 

@@ -1,6 +1,7 @@
 """The plan on the form of a new experiment, and the cost of a further arm, in a real Chromium."""
 
 import asyncio
+import re
 import threading
 
 import numpy as np
@@ -146,7 +147,8 @@ def test_an_arm_is_added_once_its_cost_is_said(look, tmp_path):
         page.press("#add-arm", "Enter")
         page.click("#confirm button[value=yes]")
         page.locator("#arms-table >> text=new").wait_for()
-        assert window.take_troubles() == []
+        given_up = re.compile("htmx:(sendAbort|afterRequest)")  # the third cost is not waited for
+        assert [each for each in window.take_troubles() if not given_up.search(each)] == []
         plain = look(served.url, java_script_enabled=False).page
         plain.goto("/e/x")
         plain.click("text=What will it cost?")

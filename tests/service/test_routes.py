@@ -662,7 +662,7 @@ def test_an_error_that_is_not_of_the_library_is_a_fault_wherever_it_happens(
          {"answers": [{"id": duel["id"]}]}),
         ("duelay.live.changes.check_arms", "PATCH", "/experiments/buttons", {"add_arms": ["c"]}),
         ("duelay.live.writes.writer.assign_duels", "POST", "/experiments/buttons/duels", {}),
-        ("duelay.live.experiment.find_policy", "POST", "/experiments",
+        ("duelay.live.catalog.find_policy", "POST", "/experiments",
          {"name": "c", "arms": ["a", "b"]}),
     ):  # fmt: skip
         caplog.clear()
@@ -853,7 +853,7 @@ def test_each_request_is_a_line_of_json_in_the_log_without_its_secrets(serve, tm
 
 def test_the_description_has_every_route_and_its_docs(client):
     found = client.get("/openapi.json").json()
-    assert len(found["paths"]) == 12
+    assert len(found["paths"]) == 14
     for each in found["paths"].values():
         for operation in each.values():
             assert operation["description"]

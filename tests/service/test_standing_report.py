@@ -23,7 +23,7 @@ NESTED = {
     "guarantee": ["kind", "words"],
     "estimates": ["mean", "lower", "upper"],
     "summary": ["state", "headline", "sentences", "best", "difference", "chance", "expected_loss",
-                "cost", "days_left", "time_left", "lacks", "doubts", "arms"],
+                "cost", "days_left", "time_left", "lacks", "doubts", "arms", "harms"],
 }  # fmt: skip
 
 

@@ -44,7 +44,7 @@ from duelay.problems import check_arms
 from duelay.recommendation import GOALS
 
 
-class NewExperiment(NamedTuple):
+class NewRows(NamedTuple):
     """An experiment whose arguments are checked, and which is in no store yet."""
 
     row: dict[str, Any]  # of `experiments`, without the times
@@ -72,7 +72,7 @@ def check_experiment(
     budget: int | None,
     fallback: str | None,
     guardrails: Any,
-) -> NewExperiment:
+) -> NewRows:
     """Check the arguments of `Experiment.create`."""
     name, arms = check_name(name), tuple(check_arm(arm) for arm in check_arms(arms))
     checks.one_of("goal", goal, GOALS)
@@ -116,7 +116,7 @@ def check_experiment(
         "kappa": first_kappa(shows_one=display == "one"),
         "stride": 1,
     }
-    return NewExperiment(row, arms, chosen, metrics)
+    return NewRows(row, arms, chosen, metrics)
 
 
 def _length(name: str, given: Any) -> Duration | None:
@@ -129,7 +129,7 @@ def _in_micro(length: Duration | None) -> int | None:
 
 def write_experiment(
     store: Store,
-    new: NewExperiment,
+    new: NewRows,
     until: Any,
     clock: Callable[[], float] | str | None,
     **opened: Any,
