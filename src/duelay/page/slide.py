@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from duelay._core.escapes import in_html
 from duelay.live.standing import StandingReport
-from duelay.live.summary import ArmSummary, Summary, difference_words, percent
+from duelay.live.summary import ALIKE, ArmSummary, Summary, difference_words, percent
 from duelay.page.formats import about, one_in, share, utc
 
 WIDTH, HEIGHT = 1200, 675
@@ -58,7 +58,8 @@ def draw_slide(report: StandingReport) -> str:
     unit = "visitors" if report.display == "one" else "duels"
     said = f"{about(report.duels)} {unit} · {utc(report.now)}"
     if report.guarantee.kind != "none" and not summary.doubts:
-        said += f" · a declared winner is wrong in at most {one_in(report.error)} experiments"
+        what = "verdict" if summary.state in ("good_enough", "equivalent") else "declared winner"
+        said += f" · a {what} is wrong in at most {one_in(report.error)} experiments"
     parts.append(_text(_LEFT, HEIGHT - 28, said, 18, _SOFT))
     parts.append(_text(_RIGHT, HEIGHT - 28, "duelay", 18, _SOFT, weight=600, anchor="end"))
     return "\n".join([*parts, "</svg>"])
@@ -85,7 +86,7 @@ def _draw_numbers(summary: Summary, top: float) -> Iterator[str]:
     numbers = []
     if summary.chance is not None and summary.state in ("close", "leads"):
         numbers.append(("Chance to be the best", percent(summary.chance)))
-    if summary.expected_loss is not None and summary.state != "winner":
+    if summary.expected_loss is not None and summary.state not in ("winner", "equivalent"):
         numbers.append(("Loss if you stop now", summary.loss_words))
     if summary.cost is not None:
         numbers.append(("Cost so far", f"{about(summary.cost.value)} {summary.cost_unit}"))
@@ -113,7 +114,7 @@ def _draw_arms(report: StandingReport, top: float) -> Iterator[str]:
     )
     step = min(36.0, (HEIGHT - 70.0 - top) / min(len(arms), _MAX_ARMS))
     for arm, length in list(zip(arms, lengths, strict=True))[:_MAX_ARMS]:
-        is_best = arm.arm == report.summary.best and report.summary.state != "close"
+        is_best = arm.arm == report.summary.best and report.summary.state not in ALIKE
         yield _text(_LEFT, y + 19, arm.arm, 20, _INK, width=300, weight=600 if is_best else 400)
         yield f'<rect x="390" y="{y:g}" width="500" height="24" rx="4" fill="{_RULE}"/>'
         colour = _COLOURS.get(report.summary.state, _OTHER) if is_best else "#8b8f96"
