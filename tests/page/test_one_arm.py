@@ -130,6 +130,9 @@ def test_of_arms_that_do_not_differ_the_slide_and_the_table_prefer_none(url):
     assert "Loss" not in slide and 'font-weight="600">\u2068green' not in slide
     assert slide.count('fill="#1b6e42"') == 1  # the edge, and no bar
     assert "a verdict is wrong" in slide and "declared winner is wrong" not in slide
+    experiment.finish("red")
+    headline = experiment.standing().summary.headline
+    assert headline == "No difference that matters: red is shown to everybody"
     table = words_of(report(experiment)).partition("Arms by rank")[2].partition("Evidence")[0]
     assert "Chance" not in table
 
@@ -185,6 +188,17 @@ def test_a_slide_with_doubts_makes_no_promise(harmful):
     for alarms in ((), (finding,)):
         slide = draw_slide(StandingReport.of(harmful.standing().with_alarms(alarms)))
         assert ("is wrong in at most" in slide) == (not alarms)
+
+
+def test_no_bar_of_a_slide_covers_another(harmful):
+    words = (
+        "Most conversions of one of the arms came at another time than those of the others. " * 5
+    )
+    finding = Finding("preference drift", 9.0, 1e-9, 100, True, words)
+    slide = draw_slide(StandingReport.of(harmful.standing().with_alarms((finding,))))
+    bars = [float(y) for y in re.findall(r'<rect x="390" y="([\d.]+)" width="500"', slide)]
+    texts = [float(y) for y in re.findall(r'y="([\d.]+)" font-size="24"', slide)]
+    assert len(bars) == 2 and bars[1] - bars[0] >= 26 and texts and bars[0] > max(texts) + 24
 
 
 def test_without_traffic_the_advice_and_the_time_left_agree(harmful):

@@ -428,6 +428,8 @@ def _headline(standing: LiveStanding, state: State) -> str:
     if standing.chosen is not None and state != "off":
         if state == "winner" and standing.chosen == name:
             return f"{name} wins, and is shown to everybody"
+        if state == "equivalent":
+            return f"No difference that matters: {standing.chosen} is shown to everybody"
         return f"Finished: {standing.chosen} is shown to everybody"
     if state == "equivalent":
         return f"No difference that matters: {listed([name, *_alike(standing)], 'or')} will do"
