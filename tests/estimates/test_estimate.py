@@ -68,7 +68,7 @@ def test_what_it_rests_on_is_said():
     proved = duelay.estimate(made.history)
     assert proved.guarantee.kind == "proved" and "the coin" in proved.how_sure
     unknown = duelay.estimate(dataclasses.replace(made.history, chosen_by=""))
-    assert unknown.guarantee.kind == "measured" and "nobody says how the pairs" in unknown.how_sure
+    assert unknown.guarantee.kind == "measured" and "`chosen_by` does not say" in unknown.how_sure
     silent = duelay.estimate(dataclasses.replace(made.history, order=None))
     assert silent.order == "coin?" and silent.how_sure != proved.how_sure
     champion = duelay.estimate(made_logs.make("champion first", seed=0).history)

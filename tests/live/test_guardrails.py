@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import text
 
 from duelay.inference.guardrails import arm_shares, difference_interval
-from duelay.live import Experiment, UnknownDuelError, verify
+from duelay.live import Experiment, UnknownDuelError, UnknownExperimentError, verify
 from duelay.live.changes import make_change
 from duelay.live.events import read_events
 from duelay.live.maintenance import Upkeep
@@ -380,12 +380,14 @@ def test_events_are_exported_and_printed(store, hours, tmp_path):
     assert len(lines) == 6
 
 
-def test_a_deleted_experiment_takes_its_metrics_along(store, hours):
+def test_a_deleted_experiment_takes_its_metrics_along(store, hours, tmp_path):
     experiment = make(store, hours)
     experiment.tell(experiment.ask(), metric="refund", arm="first")
     hours.pass_by(3601)
     settle(experiment)
     experiment.delete()
+    with pytest.raises(UnknownExperimentError):
+        experiment.export_events(tmp_path / "events.csv")
     with experiment.store.reading() as connection:
         for table in ("metrics", "metric_events", "metric_counts", "folded_metric_counts"):
             assert connection.execute(text(f"SELECT count(*) FROM {table}")).scalar() == 0

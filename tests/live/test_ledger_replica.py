@@ -53,10 +53,9 @@ def test_a_ledger_that_has_followed_is_a_players(store, policy, window):
     late = Experiment.open(store, "x", clock=hours)  # begins with what is closed
     assert (book_of(late).head["closed"] > 60) == (window == "20m")
     theirs = player_of(experiment, hours)
-    theirs.ask(at=hours.now)  # brings its ledger to now; its own duel is taken out again
+    duel = theirs.ask(at=hours.now)  # brings its ledger to now; its own duel is taken out again
     player = theirs._ledger
-    pair = theirs._pairs[-1]
-    player.plays[pair // 3, pair % 3] -= 1
+    player.plays[duel.first, duel.second] -= 1
     for each in (experiment, late):
         ours = read(each)
         if "learn" in policy:

@@ -95,7 +95,7 @@ def test_a_caller_who_goes_away_ends_the_simulation(monkeypatch):
     async def goes():
         return next(answers)
 
-    monkeypatch.setattr(planner, "_GLANCE", 0.01)
+    monkeypatch.setattr(planner, "_POLL_INTERVAL", 0.01)
     with pytest.raises(ClientDisconnect):
         asyncio.run(planner.Planner().plan(SAID, goes))
     (process,) = started

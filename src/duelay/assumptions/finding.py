@@ -38,7 +38,18 @@ class Finding(NamedTuple):
     sentence: str
 
     def about(self, display: str) -> Finding:
-        """Return the same in words for how arms are shown: of one at a time, visitors see it."""
+        """Return the finding in the words of a display.
+
+        Parameters
+        ----------
+        display : str
+            How arms are shown: ``"pair"``, or ``"one"`` to write of visitors instead of duels.
+
+        Returns
+        -------
+        Finding
+            The finding, with another sentence.
+        """
         if display != "one":
             return self
         words = self.sentence.replace("is shown first in", "is shown to")

@@ -709,7 +709,7 @@ class Experiment:
             The path.
         """
         path = Path(path)
-        with self.store.reading() as connection:
+        with self.reading() as (connection, _):
             arms = read_arms(connection, self.id)
             write_whole(path, write_events(connection, self.id, arms).encode())
         return path

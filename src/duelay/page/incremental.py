@@ -115,9 +115,7 @@ def look(experiment: Experiment) -> Iterator[ExperimentSnapshot]:
             state = ExperimentState.load(connection, head)
         else:
             state = state.renew(connection, head)
-        # Nothing settles this state, so the list of touched pairs would only grow.
-        state.eprocess.n_touched[0] = 0
-        state.eprocess.is_touched[:] = False
+        state.forget_touched()
         reader.state = state
         moment = experiment.writer.read_time(connection, head)
         if moment - head["settled"] >= _EVERY * MICRO and is_due(connection, head, moment):

@@ -37,12 +37,12 @@ from duelay.service.webhooks import sign
 _NAME = "watcher"  # of the lease, also in servers of earlier versions
 _EVERY = 1.0  # seconds between two rounds
 _LEASE = 15.0  # seconds for which a server has the lease
-_ALARMS = 60.0  # seconds between two looks at the tests of assumptions of an experiment
+_ALARM_INTERVAL = 60.0  # seconds between two looks at the tests of assumptions of an experiment
 _LONGEST = 3600.0  # seconds between two tries of a webhook, at the most
-_QUIET = 600.0  # seconds without a duel, at the least, that are silence ...
-_GAPS = 20  # ... and as many times the usual gap between two duels
-_BEGIN = ("resumed", "reopened", "withdrawn")  # events after which duels are asked again
-_RECENT = 100  # duels that the usual gap is taken from
+_MIN_SILENCE = 600.0  # seconds without a duel, at the least, that are silence ...
+_SILENCE_IN_GAPS = 20  # ... and as many times the usual gap between two duels
+_TRAFFIC_STARTS = ("resumed", "reopened", "withdrawn")  # events after which duels are asked again
+_N_RECENT = 100  # duels that the usual gap is taken from
 _LOG = logging.getLogger("duelay.service")
 
 
@@ -59,7 +59,7 @@ class BackgroundWorker:
         store: Store,
         *,
         every: float = _EVERY,
-        quiet: float = _QUIET,
+        quiet: float = _MIN_SILENCE,
         now: Callable[[], float] | None = None,
         passed: Callable[[], float] = time.monotonic,
         webhooks_to: str = "public",
@@ -228,7 +228,7 @@ class BackgroundWorker:
         self._notice_silence(head)
         which, news = (head["id"], head["created"]), (head["asked"], head["heard"])
         at, *seen = self._looked.get(which, (-math.inf, -1, -1))
-        if self._passed() - at >= _ALARMS and news != tuple(seen):
+        if self._passed() - at >= _ALARM_INTERVAL and news != tuple(seen):
             self._looked[which] = (self._passed(), *news)
             self._notice_alarms(head)
 
@@ -244,18 +244,18 @@ class BackgroundWorker:
                 select(duels.c.asked)
                 .where(duels.c.experiment == head["id"])
                 .order_by(duels.c.number.desc())
-                .limit(_RECENT)
+                .limit(_N_RECENT)
             ).scalars().all()  # fmt: skip
             began = connection.execute(
                 select(func.max(events.c.at)).where(
-                    events.c.experiment == head["id"], events.c.kind.in_(_BEGIN)
+                    events.c.experiment == head["id"], events.c.kind.in_(_TRAFFIC_STARTS)
                 )
             ).scalar()
-        if len(asked) < _RECENT or head["winner"] is not None or head["stopped"] is not None:
+        if len(asked) < _N_RECENT or head["winner"] is not None or head["stopped"] is not None:
             return
-        gap = (asked[0] - asked[-1]) / MICRO / (_RECENT - 1)
+        gap = (asked[0] - asked[-1]) / MICRO / (_N_RECENT - 1)
         silent = self._time_of(head) - max(asked[0], began or 0) / MICRO
-        if silent > max(self._quiet, _GAPS * gap):
+        if silent > max(self._quiet, _SILENCE_IN_GAPS * gap):
             none = "visitor has come" if head["display"] == "one" else "duel has been asked"
             words = f"no {none} for {in_brief(silent)}, and usually there is one "
             self._note(head, "silent", str(asked[0]), words + f"every {in_brief(gap)}")

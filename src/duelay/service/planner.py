@@ -21,7 +21,7 @@ MAX_RUNS, _MIN_RUNS = 100, 40  # simulated experiments of each world
 MAX_VISITORS = 20_000_000  # in all experiments of a world
 _MAX_WAITING = 4  # requests that wait for their turn
 _LIMIT = at_least(120.0)  # seconds of a simulation; the first one on a machine compiles
-_GLANCE = 0.5  # seconds between two looks whether the caller is still there
+_POLL_INTERVAL = 0.5  # seconds between two looks whether the caller is still there
 _WORKER = (sys.executable, "-P", "-m", "duelay.planning.worker")
 _LOG = logging.getLogger("duelay.service")
 
@@ -93,7 +93,7 @@ async def simulate(said: Mapping[str, Any], is_gone: Callable[[], Awaitable[bool
     try:
         async with asyncio.timeout(_LIMIT):
             while not talk.done():
-                await asyncio.wait({talk}, timeout=_GLANCE)
+                await asyncio.wait({talk}, timeout=_POLL_INTERVAL)
                 if not talk.done() and await is_gone():
                     raise ClientDisconnect
     except TimeoutError:

@@ -33,7 +33,7 @@ from duelay.service.keys import list_keys
 from duelay.service.middleware import log_lines
 
 _STORE = "DUELAY_STORE"
-_QUIET = "DUELAY_LOG_LEVEL"
+_LOG_LEVEL = "DUELAY_LOG_LEVEL"
 _WEBHOOKS = "DUELAY_WEBHOOKS"
 _CLOCK = "DUELAY_CLOCK"
 _MODULES = "DUELAY_IMPORT"  # names of modules, with commas between them
@@ -90,7 +90,7 @@ def serve(
     check_host(store, host)
     check_port(host, port)
     os.environ[_STORE] = store.url.render_as_string(hide_password=False)
-    os.environ[_QUIET] = log_level
+    os.environ[_LOG_LEVEL] = log_level
     os.environ[_CLOCK] = clock or ""
     os.environ[_MODULES] = ",".join(modules)
     os.environ[_WEBHOOKS] = (
@@ -179,7 +179,7 @@ def check_host(store: Store, host: str) -> None:
 def application() -> FastAPI:
     """Return the application of a worker."""
     sys.setswitchinterval(TURN)
-    log_lines(os.environ.get(_QUIET, "INFO"))
+    log_lines(os.environ.get(_LOG_LEVEL, "INFO"))
     _import_modules()
     return make_app(
         os.environ[_STORE],
