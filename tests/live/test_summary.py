@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from duelay.assumptions import Finding
 from duelay.live import Experiment
+from duelay.live.standing import LiveStanding
 from duelay.live.storage.schema import duels
 from duelay.live.summary import MIN_ANSWERS, Summary
 from live.hours import Hours, browser
@@ -151,12 +152,12 @@ def test_a_summary_that_is_sent_is_read_again(url, hours):
             assert all(words in summary.text for words in summary.sentences)
 
 
-def test_a_winner_is_compared_with_the_arm_that_comes_nearest(url, hours):
+def test_a_winner_is_compared_with_the_arm_that_comes_nearest(url, hours, monkeypatch):
     """Of arms without a chance, which has the most of it is noise."""
     standing = run(url, hours, 3000, CLEAR).standing().without_alarms()
     nearest = standing.arms[min((0, 2), key=lambda arm: standing.mean[1, arm])]
     for chances in ([0.002, 0.998, 0.0], [0.0, 0.998, 0.002]):
-        standing.__dict__["chances"] = np.array(chances)
+        monkeypatch.setattr(LiveStanding, "chances", np.array(chances))
         standing.__dict__.pop("summary", None)
         assert standing.winner == 1 and standing.summary.difference.rival == nearest
 
