@@ -12,7 +12,7 @@ from duelay.inference import guarantee
 from duelay.inference.evidence import evidence_of, replay_bets
 from duelay.inference.forecast import MAX_DUELS, DuelsLeft
 from duelay.inference.guarantee import Guarantee
-from duelay.inference.posterior import _draw_gaps, draw_posterior
+from duelay.inference.posterior import draw_gaps, draw_posterior
 
 PROBLEM = duelay.Problem([[0.5, 0.85, 0.8], [0.15, 0.5, 0.7], [0.2, 0.3, 0.5]], ["a", "b", "c"])
 
@@ -265,7 +265,7 @@ def test_gaps_are_drawn_from_the_posterior_that_is_stated():
     signs[np.arange(len(low)), high] = -1.0
     prior = 0.1**2 * signs @ signs.T + 0.05**2 * np.eye(len(low))
     covariance = np.linalg.inv(np.linalg.inv(prior) + np.diag(4 * n[low, high]))
-    drawn = _draw_gaps(lead, n, 0, np.ones(k, dtype=bool), 2000)[1][:, low, high]
+    drawn = draw_gaps(lead, n, 0, np.ones(k, dtype=bool), 2000)[1][:, low, high]
     sd = np.sqrt(np.diag(covariance))
     np.testing.assert_array_less(
         np.abs(drawn.mean(axis=0) - covariance @ (2 * lead[low, high])), 4 * sd / math.sqrt(2000)
