@@ -9,6 +9,7 @@ import pytest
 
 import duelay
 from duelay.planning import Plan, PlannedWorld, simulated
+from duelay.planning.report import PlanReport
 from duelay.planning.simulated import RatesProblem
 
 FEW = {"delay": "exponential:1h", "horizon": "2w", "progress": False}
@@ -101,6 +102,8 @@ def test_what_cannot_be_decided_within_the_horizon_is_said():
     assert planned.stated.share("undecided") == planned.equal.share("undecided") == 1.0
     assert math.isinf(planned.stated.quantile(0.1))
     assert "100 % of experiments are undecided after 14d" in str(planned)
+    for world in PlanReport.of(planned).worlds:
+        assert world.words.startswith("No experiment has a verdict within 14 days.")
 
 
 def test_the_same_seed_gives_the_same_plan():

@@ -469,6 +469,12 @@ def test_the_sentences_of_what_is_found():
     by_champion = copy.copy(changed_mind(0))
     object.__setattr__(by_champion, "order", "champion")
     assert "Or fewer answers come" in preference_drift(by_champion).sentence
+    one, repeated = copy.copy(changed_mind(0)), copy.copy(again(0))
+    for history in (one, repeated):
+        object.__setattr__(history, "display", "one")
+    for found in (preference_drift(one), independence(repeated)):
+        assert found.is_alarm and "lost for a time" in found.sentence
+        assert "standing" not in found.sentence and "pair" not in found.sentence
 
 
 def test_pairs_with_few_answers_are_taken_as_one():

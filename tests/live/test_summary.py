@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from duelay.assumptions import Finding
 from duelay.live import Experiment
+from duelay.live.standing import LiveStanding
 from duelay.live.storage.schema import duels
 from duelay.live.summary import MIN_ANSWERS, Summary
 from live.hours import Hours, browser
@@ -151,6 +152,16 @@ def test_a_summary_that_is_sent_is_read_again(url, hours):
             assert all(words in summary.text for words in summary.sentences)
 
 
+def test_a_winner_is_compared_with_the_arm_that_comes_nearest(url, hours, monkeypatch):
+    """Of arms without a chance, which has the most of it is noise."""
+    standing = run(url, hours, 3000, CLEAR).standing().without_alarms()
+    nearest = standing.arms[min((0, 2), key=lambda arm: standing.mean[1, arm])]
+    for chances in ([0.002, 0.998, 0.0], [0.0, 0.998, 0.002]):
+        monkeypatch.setattr(LiveStanding, "chances", np.array(chances))
+        standing.__dict__.pop("summary", None)
+        assert standing.winner == 1 and standing.summary.difference.rival == nearest
+
+
 def test_one_arm_at_a_time_has_lifts_and_lost_conversions_against_the_best_arm_alone(url, hours):
     made = Experiment.create(url, "x", ["low", "high"], clock=hours, window="2h", display="one",
                              error=1e-6)  # fmt: skip
@@ -170,6 +181,10 @@ def test_one_arm_at_a_time_has_lifts_and_lost_conversions_against_the_best_arm_a
         assert getattr(other.ahead, end) == pytest.approx(share / (1 - share) - 1)
         lost = max(other.answers * getattr(other.ahead, end), 0.0)
         assert getattr(summary.cost, end) == pytest.approx(lost)
+    assert "differs from" not in summary.text  # in words of another lift than that of the interval
+    known = np.where(np.eye(2, dtype=bool), 0.5, np.nan)
+    unknown = dataclasses.replace(standing, mean=known, lower=known, upper=known).summary
+    assert unknown.difference is None and unknown.cost is None
     rows = numbers_of(made)
     for number, arm in enumerate(summary.arms):
         mine = [row for row in rows if row["first"] == number]

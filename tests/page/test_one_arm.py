@@ -7,7 +7,7 @@ import pytest
 
 from duelay.assumptions import Finding
 from duelay.live import Experiment
-from duelay.live.standing import StandingReport
+from duelay.live.standing import LiveStanding, StandingReport
 from duelay.live.summary import Summary
 from duelay.page import render
 from duelay.page.build import build_experiment, build_list
@@ -44,7 +44,9 @@ def check_words(experiment, url, hours):
         *(one.words for one in build_list(experiment.store, clock=hours)),
     ]
     for words in said:
-        found = re.search(r".{0,60}\bduels?\b.{0,60}", words.replace("duelay", ""), re.S)
+        found = re.search(
+            r".{0,60}\b(duels?|Duels with\w*)\b.{0,60}", words.replace("duelay", ""), re.S
+        )
         assert found is None, found
     return "\n".join(said)
 
@@ -103,6 +105,38 @@ def test_diagnostics_say_how_old_they_are(url):
     assert "no duel" not in part and "from 0 visitors" in part and "there are 20 visitors" in part
 
 
+def test_where_no_winner_can_be_found_the_advice_names_what_the_page_has(harmful, monkeypatch):
+    """Most visitors convert, and that is no doubt, either: half is no bound of a rate."""
+    monkeypatch.setattr(LiveStanding, "harms", ())
+    assert harmful.standing().warnings == ()
+    monkeypatch.setattr(LiveStanding, "duels_left", None)
+    words = build_experiment(harmful).advice.words
+    assert "may never be declared" in words and "lifts" in words and "matrix" not in words
+
+
+def test_of_arms_that_do_not_differ_the_slide_and_the_table_prefer_none(url):
+    hours = Hours()
+    experiment = Experiment.create(
+        url, "x", ["red", "green"], display="one", clock=hours, margin=0.1, window="2h"
+    )
+    rng = np.random.default_rng(3)
+    while (shown := experiment.ask()).id is not None:
+        hours.pass_by(60)
+        if rng.random() < 0.9:
+            experiment.tell(shown)
+    hours.pass_by(3 * 3600)
+    assert experiment.standing().verdict == "equivalent"
+    slide = picture(experiment)
+    assert "Loss" not in slide and 'font-weight="600">\u2068green' not in slide
+    assert slide.count('fill="#1b6e42"') == 1  # the edge, and no bar
+    assert "a verdict is wrong" in slide and "declared winner is wrong" not in slide
+    experiment.finish("red")
+    headline = experiment.standing().summary.headline
+    assert headline == "No difference that matters: red is shown to everybody"
+    table = words_of(report(experiment)).partition("Arms by rank")[2].partition("Evidence")[0]
+    assert "Chance" not in table
+
+
 LONG = "a headline with a long name that says it all"
 
 
@@ -154,6 +188,18 @@ def test_a_slide_with_doubts_makes_no_promise(harmful):
     for alarms in ((), (finding,)):
         slide = draw_slide(StandingReport.of(harmful.standing().with_alarms(alarms)))
         assert ("is wrong in at most" in slide) == (not alarms)
+
+
+def test_no_bar_of_a_slide_covers_another(harmful):
+    words = (
+        "Most conversions of one of the arms came at another time than those of the others. " * 5
+    )
+    finding = Finding("preference drift", 9.0, 1e-9, 100, True, words)
+    slide = draw_slide(StandingReport.of(harmful.standing().with_alarms((finding,))))
+    bars = [float(y) for y in re.findall(r'<rect x="390" y="([\d.]+)" width="500"', slide)]
+    texts = [float(y) for y in re.findall(r'y="([\d.]+)" font-size="24"', slide)]
+    assert texts and bars[0] > max(texts) + 24
+    assert np.diff(bars).tolist() == [36.0]  # there is room where numbers are left out
 
 
 def test_without_traffic_the_advice_and_the_time_left_agree(harmful):

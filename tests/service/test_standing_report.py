@@ -53,6 +53,7 @@ def test_the_report_of_an_earlier_service_is_read(standing):
     sent = json.loads(json.dumps(report.to_json()))
     for name in LATER:
         del sent[name]
+    del sent["summary"]["harms"]  # of a later version, too
     assert StandingReport.from_json(sent) == report
 
 

@@ -66,4 +66,10 @@ def independence(history: History, *, level: float = 0.05) -> Finding:
             f"Answers to a pair are too often like the one before, {alike / neighbours:.0%} of "
             "them: do the same visitors answer it again and again? Count each visitor once a pair."
         )
+        if history.display == "one":
+            words = (
+                f"Too often, {alike / neighbours:.0%}, a conversion is of the same arm as the one "
+                "before: do visitors convert again and again, or were conversions of some arm lost "
+                "for a time? Pass the visitor as unit."
+            )
     return Finding(name, score, p, n, p < level, words)

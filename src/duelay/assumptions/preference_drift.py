@@ -60,6 +60,11 @@ def preference_drift(history: History, *, level: float = 0.05) -> Finding:
         z = gain / np.sqrt(np.maximum(np.diag(variance), 1e-300))
         arm = int(np.argmax(np.abs(z)))
         rest = "A standing averages over all of it: judge by recent duels, or start anew."
+        if history.display == "one":
+            rest = (
+                "Compare the conversions of each arm with your own records: were those of some arm "
+                "lost for a time? If not, judge by recent visitors, or start anew."
+            )
         if history.feedback == "conversions" and not is_even(history):
             rest = "Or fewer answers come: only votes, or order='coin', can tell the two apart."
         verb = "gains" if z[arm] > 0 else "loses"

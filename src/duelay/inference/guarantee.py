@@ -61,7 +61,10 @@ class Guarantee(NamedTuple):
 NONE = Guarantee("none", "nobody says how the duels were chosen", has_evidence=False)
 BY_TOLD_LAW = Guarantee("proved", "the delay law being as it was told", has_evidence=False)
 _BY_COIN = "the coin; whether an answer counts must not depend on who won"
-_OF_ONE = "the coin; whether a conversion counts must not depend on the arm that is shown"
+_OF_ONE = (
+    "a fair coin, which decides the arm that a visitor sees; whether a conversion counts must not "
+    "depend on the arm that is shown"
+)
 _IN_TURNS = Guarantee(
     "measured",
     f"measured, not proved ({MEASURED}): with turns instead of a coin, the next order is known",

@@ -61,8 +61,12 @@ def _is_impossible(standing: Standing) -> str:
 
 
 def _converts_too_often(standing: Standing) -> str:
-    """The first arm of a self-duel wins half of the time, so no more than half can convert."""
-    if standing.feedback == "votes":
+    """The first arm of a self-duel wins half of the time, so no more than half can convert.
+
+    Where one arm is shown at a time, the rate of conversion may be any.
+    """
+    shows_one = standing.eprocess is not None and standing.eprocess.shows_one
+    if standing.feedback == "votes" or shows_one:
         return ""
     n, heard = int(standing.plays.trace()), int(standing.conversions.trace())
     if standing.learns_from == "learn-from-self-duels" and heard > n / 2 + 2 * math.sqrt(n):

@@ -162,8 +162,8 @@ class LiveStanding(Standing):
         which = "the other arm differs" if others.sum() == 1 else "the other arms differ"
         most = difference(float(ends.max()), self._shows_one)
         return (
-            f"{which} from {self.arms[self.leader]} by at most {most}; to stop now and choose it "
-            f"loses {lost(self.loss, self._shows_one)} on average"
+            f"{which} from {self.arms[self.leader]} by at most {most}; to stop now with "
+            f"{self.arms[self.leader]} loses {lost(self.loss, self._shows_one)} on average"
         )
 
     @property

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 MIN_ANSWERS = 20  # of each arm that may still win, before an arm is said to lead
 _MIN_CHANCE = 0.8  # of being the best, from which an arm leads; below it, arms are close
 _MIN_CHANCE_OF_RIVAL = 0.1  # an arm with less is not named among those that are close
+_MIN_CHANCE_TO_TELL = 0.01  # arms with less are told apart by how much better the best one is
 _MAX_CLOSE = 3  # arms that are named
 _VERDICTS = ("winner", "good_enough", "equivalent")  # of the evidence, with its guarantee
 _ENDS = (*_VERDICTS, "undecided", "no_winner", "off")
-_ALIKE = ("close", "equivalent")  # no arm is said to be better
+ALIKE = ("close", "equivalent")  # no arm is said to be better
 _KNOWN = ("close", "leads", "undecided", *_VERDICTS)  # an arm is best, as far as can be told
 
 _HEADLINES = {  # by state, with the name of the arm that leads
@@ -176,7 +177,7 @@ def summarise(standing: LiveStanding) -> Summary:
             "visitors" if standing.rates is None else "lift", standing.arms[best],
             standing.arms[rival], found.value, found.lower, found.upper, _confidence(standing),
             # The rates of all visitors may be in the other order: these are of other visitors.
-            is_stated=standing.rates is None or state not in _ALIKE or found.lower >= 0.0,
+            is_stated=standing.rates is None or state not in ALIKE or found.lower >= 0.0,
         )  # fmt: skip
     chance = float(standing.chances[best]) if is_known else None
     shows_one = standing.rates is not None
@@ -196,7 +197,9 @@ def summarise(standing: LiveStanding) -> Summary:
     sentences += [lacks] if lacks else []
     harms = standing.harms
     sentences += [f"Guard-rail, {words}." for words in harms]
-    if state in ("close", "leads", "good_enough", "equivalent", "undecided"):
+    # While an A/B test runs, the lift says how far arms differ, and one number for it is enough.
+    has_words = state in ("good_enough", "equivalent", "undecided")
+    if has_words or (state in ("close", "leads") and not shows_one):
         said = standing.verdict_words
         is_name = any(said.startswith(arm) for arm in standing.arms)
         sentences += [f"{said if is_name else said[:1].upper() + said[1:]}."] if said else []
@@ -328,8 +331,12 @@ def _confidence(standing: LiveStanding) -> float:
 
 
 def _rival(standing: LiveStanding, best: int) -> int | None:
-    """Return the arm that is most likely to be better than the best; None if none has answers."""
-    mean, chances = standing.mean[best], standing.chances
+    """Return the arm that is most likely to be better than the best; None if none has answers.
+
+    Of arms that have next to no chance, it is the one that comes nearest.
+    """
+    mean = standing.mean[best]
+    chances = np.where(standing.chances < _MIN_CHANCE_TO_TELL, 0.0, standing.chances)
     known = [arm for arm in range(len(standing.arms))
              if arm != best and standing.present[arm] and math.isfinite(mean[arm])]  # fmt: skip
     return min(known, key=lambda arm: (-chances[arm], mean[arm], arm), default=None)
@@ -345,6 +352,8 @@ def _cost(standing: LiveStanding, gap: Sequence[Range | None]) -> Range | None:
     shown = 0.5 * (standing.plays.sum(axis=0) + standing.plays.sum(axis=1))
     unknown = Range(0.0, -1.0, 1.0)
     if standing.rates is not None:
+        if not any(gap):
+            return None  # all that could be said is "at least 0"
         shown, unknown = standing.rates.conversions, Range(0.0, -1.0, None)
     value = lower = upper = 0.0
     for arm, n in enumerate(shown.tolist()):
@@ -419,6 +428,8 @@ def _headline(standing: LiveStanding, state: State) -> str:
     if standing.chosen is not None and state != "off":
         if state == "winner" and standing.chosen == name:
             return f"{name} wins, and is shown to everybody"
+        if state == "equivalent":
+            return f"No difference that matters: {standing.chosen} is shown to everybody"
         return f"Finished: {standing.chosen} is shown to everybody"
     if state == "equivalent":
         return f"No difference that matters: {listed([name, *_alike(standing)], 'or')} will do"
@@ -505,6 +516,8 @@ def _between_lifts(lower: float, upper: float | None) -> str:
 
     >>> _between_lifts(0.031, 0.21), _between_lifts(-0.04, 0.08), _between_lifts(0.03, None)
     ('between 3 and 21 % higher', 'between 4 % lower and 8 % higher', 'from 3 % higher on')
+    >>> _between_lifts(0.031, 15.1)
+    'between 3 and 1,510 % higher'
     """
     if upper is None:
         return f"from {_higher(lower)} on"
@@ -543,13 +556,13 @@ def between(lower: float, upper: float) -> str:
 
 def _visitors(share: float) -> str:
     n = abs(100 * share)
-    return f"{n:.1f}".removesuffix(".0") if n < 0.95 else f"{n:.0f}"
+    return f"{n:.1f}".removesuffix(".0") if n < 0.95 else f"{n:,.0f}"
 
 
 def _cost_words(cost: Range, duels: int, shows_one: bool) -> str:
-    lost = "lost conversions" if shows_one else "lost choices"
+    lost = _many(round(cost.value), "lost conversion" if shows_one else "lost choice")
     of = _many(duels, "visitor" if shows_one else "duel")
-    return f"Cost of the test so far: about {cost.value:,.0f} {lost} in {of} ({cost_ends(cost)})."
+    return f"Cost of the test so far: about {lost} in {of} ({cost_ends(cost)})."
 
 
 def cost_ends(cost: Range) -> str:

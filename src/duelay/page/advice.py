@@ -68,6 +68,7 @@ def advise(look: ExperimentSnapshot, gap: float | None) -> Advice:
 def _find_problem(look: ExperimentSnapshot) -> str:
     """Return what is wrong, and what to do about it; empty if nothing is."""
     standing, head = look.standing, look.state.head
+    shows_one = look.state.settings.shows_one
     doubts = [alarm for alarm in standing.alarms if alarm.name not in REMARKS]
     if doubts:
         also = f" ({', '.join(doubt.name for doubt in doubts[1:])} alarm, too)" * (len(doubts) > 1)
@@ -82,12 +83,12 @@ def _find_problem(look: ExperimentSnapshot) -> str:
     if evidence is not None and standing.is_heard and evidence.is_out.all():
         return (
             "No arm beats all others: each has lost to another one, so no winner will be declared. "
-            "Retire an arm that you do not need, or choose by the matrix."
+            f"{_choose_yourself(shows_one)}"
         )
     if not standing.is_heard and (
         head["closed"] >= _MIN_CLOSED_WITHOUT_ANSWER or head["asked"] >= _MIN_ASKED_WITHOUT_ANSWER
     ):
-        if look.state.settings.shows_one:
+        if shows_one:
             return (
                 f"None of {head['asked']:,} visitors has converted: check that your program tells "
                 "the conversions, with the ids that it was given."
@@ -101,10 +102,16 @@ def _find_problem(look: ExperimentSnapshot) -> str:
     is_lost = standing.duels_left is None and head["status"] != "paused"
     if is_lost and standing.heard >= len(standing.arms) and look.state.settings.goal == "decide":
         return (
-            "No arm seems to beat all others, so a winner may never be declared. Retire an arm "
-            "that you do not need, or choose by the matrix."
+            "No arm seems to beat all others, so a winner may never be declared. "
+            f"{_choose_yourself(shows_one)}"
         )
     return ""
+
+
+def _choose_yourself(shows_one: bool) -> str:
+    """Return what to do where no winner is declared; the page of an A/B test has no matrix."""
+    table = "lifts" if shows_one else "matrix"
+    return f"Retire an arm that you do not need, or choose by the {table}."
 
 
 def _find_silence(look: ExperimentSnapshot) -> str:

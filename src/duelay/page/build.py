@@ -190,6 +190,7 @@ def _build_list_entry(seen: ExperimentSnapshot) -> view_models.ListEntry:
         words=status.get(advice.kind) or time or advice.duels or "goes on by itself",
         duels_by_time=_count_by_time(totals),
         duels=head["asked"],
+        unit="visitor" if seen.state.settings.shows_one else "duel",
         today=today,
         pending=_count_pending(seen),
         alarms=tuple(alarm.name for alarm in standing.alarms if alarm.name not in REMARKS),
@@ -286,10 +287,11 @@ def _explain_intervals(seen: ExperimentSnapshot) -> str:
     if standing.winner is None:
         return ""
     basis = " and use conversions alone, without what silence tells" if standing.weighed else ""
+    reaches = "begins at +0 %" if standing.rates is not None else "contains 50 %"
     return (
         f"{standing.arms[standing.winner]} is declared by its evidence over each other arm, which "
         f"reached the threshold. The intervals hold for all pairs at once{basis}. So they are "
-        "wider: one that contains 50 % does not speak against the declaration."
+        f"wider: one that {reaches} does not speak against the declaration."
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from duelay._core.escapes import in_html
 from duelay.live.standing import StandingReport
-from duelay.live.summary import ArmSummary, Summary, difference_words, percent
+from duelay.live.summary import ALIKE, ArmSummary, Summary, difference_words, percent
 from duelay.page.formats import about, one_in, share, utc
 
 WIDTH, HEIGHT = 1200, 675
@@ -23,6 +23,7 @@ _COLOURS = {"winner": "#1b6e42", "good_enough": "#1b6e42", "equivalent": "#1b6e4
             "leads": "#1a5fb4", "close": "#1a5fb4"}  # fmt: skip
 _OTHER, _BAD = "#5b5468", "#a63a00"
 _MAX_ARMS = 6  # bars
+_MIN_STEP = 26.0  # from one bar to the next, so that none covers another
 # A name between the first two does not turn the text around it; the third begins a sentence.
 _OPEN, _CLOSE, _OPEN_SENTENCE = "\u2068", "\u2069", "\u2066"
 
@@ -53,12 +54,14 @@ def draw_slide(report: StandingReport) -> str:
         for line in _wrap(said, 24, _RIGHT - _LEFT, 2):
             parts.append(_text(_LEFT, y, line, 24, _BAD))
             y += 34
-    parts += _draw_numbers(summary, y + 24)
-    parts += _draw_arms(report, max(y + 156, 410.0))
+    numbers = list(_draw_numbers(summary, y + 24))
+    parts += numbers
+    parts += _draw_arms(report, max(y + (156 if numbers else 56), 410.0))
     unit = "visitors" if report.display == "one" else "duels"
     said = f"{about(report.duels)} {unit} · {utc(report.now)}"
     if report.guarantee.kind != "none" and not summary.doubts:
-        said += f" · a declared winner is wrong in at most {one_in(report.error)} experiments"
+        what = "verdict" if summary.state in ("good_enough", "equivalent") else "declared winner"
+        said += f" · a {what} is wrong in at most {one_in(report.error)} experiments"
     parts.append(_text(_LEFT, HEIGHT - 28, said, 18, _SOFT))
     parts.append(_text(_RIGHT, HEIGHT - 28, "duelay", 18, _SOFT, weight=600, anchor="end"))
     return "\n".join([*parts, "</svg>"])
@@ -85,7 +88,7 @@ def _draw_numbers(summary: Summary, top: float) -> Iterator[str]:
     numbers = []
     if summary.chance is not None and summary.state in ("close", "leads"):
         numbers.append(("Chance to be the best", percent(summary.chance)))
-    if summary.expected_loss is not None and summary.state != "winner":
+    if summary.expected_loss is not None and summary.state not in ("winner", "equivalent"):
         numbers.append(("Loss if you stop now", summary.loss_words))
     if summary.cost is not None:
         numbers.append(("Cost so far", f"{about(summary.cost.value)} {summary.cost_unit}"))
@@ -111,9 +114,11 @@ def _draw_arms(report: StandingReport, top: float) -> Iterator[str]:
     yield _text(
         _LEFT, y - 20, name if shows_one else "Duels won, of those with an answer", 19, _SOFT
     )
-    step = min(36.0, (HEIGHT - 70.0 - top) / min(len(arms), _MAX_ARMS))
-    for arm, length in list(zip(arms, lengths, strict=True))[:_MAX_ARMS]:
-        is_best = arm.arm == report.summary.best and report.summary.state != "close"
+    space = HEIGHT - 70.0 - top
+    n_bars = min(len(arms), _MAX_ARMS, max(int(space / _MIN_STEP), 1))
+    step = min(36.0, space / n_bars)
+    for arm, length in list(zip(arms, lengths, strict=True))[:n_bars]:
+        is_best = arm.arm == report.summary.best and report.summary.state not in ALIKE
         yield _text(_LEFT, y + 19, arm.arm, 20, _INK, width=300, weight=600 if is_best else 400)
         yield f'<rect x="390" y="{y:g}" width="500" height="24" rx="4" fill="{_RULE}"/>'
         colour = _COLOURS.get(report.summary.state, _OTHER) if is_best else "#8b8f96"
@@ -126,8 +131,8 @@ def _draw_arms(report: StandingReport, top: float) -> Iterator[str]:
             said = f"{share(length)} of {arm.shown if shows_one else arm.answers:,}"
         yield _text(910, y + 19, said, 20, _INK)
         y += step
-    if len(arms) > _MAX_ARMS:
-        yield _text(_LEFT, y + 16, f"and {len(arms) - _MAX_ARMS} more", 18, _SOFT)
+    if len(arms) > n_bars:
+        yield _text(_LEFT, y + 16, f"and {len(arms) - n_bars} more", 18, _SOFT)
 
 
 def _rank(report: StandingReport) -> list[ArmSummary]:

@@ -218,6 +218,7 @@ class ListEntry:
     alarms: tuple[str, ...]  # names of tests that alarm, as far as is known
     problem: str = ""  # why nothing else is known of it
     headline: str = ""  # who wins or leads, or that it is too early to say
+    unit: str = "duel"  # what is counted; "visitor" where one arm is shown at a time
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from duelay._core.duration import DAY, in_brief
+from duelay._core.duration import DAY
 from duelay.planning.result import Plan, PlannedWorld
 
 QUANTILES = (0.1, 0.5, 0.9)
@@ -101,10 +101,11 @@ def _describe(world: PlannedWorld, horizon: float) -> str:
         words += f"ten within {describe_days(most)}."
     elif math.isfinite(half):
         words = f"Half of the experiments have a verdict within {describe_days(half)}, and "
-        words += f"{_percent(world.share())} within {in_brief(horizon * DAY)}."
+        words += f"{_percent(world.share())} within {describe_days(horizon)}."
     else:
-        words = f"Only {_percent(world.share())} of the experiments have a verdict within "
-        words += f"{in_brief(horizon * DAY)}."
+        some = f"Only {_percent(world.share())} of the experiments have"
+        words = f"{some if world.share() else 'No experiment has'} a verdict within "
+        words += f"{describe_days(horizon)}."
     ends = {
         "find the best arm": world.share("winner") - _false(world, "winner"),
         "find that no arm beats the chosen one by the smallest difference that matters":

@@ -31,6 +31,10 @@ _PLACES = (
     "The share of all places, two a visitor: the arm that the visitor sees, by a coin, and the arm "
     "with which it is compared. A visitor sees one of them.",
 )
+_WAITING = (
+    "Duels without an answer whose window is still open, by how long ago they were asked.",
+    "Visitors without a conversion whose window is still open, by how long ago they came.",
+)
 _MAX_LOG_ABOVE_LEVEL = math.log(1000.0)  # evidence further above the level is cut off
 
 
@@ -285,7 +289,7 @@ def make_pending_chart(look: ExperimentSnapshot, totals: Totals) -> Chart | None
     return Chart(
         "pending",
         "Pending by age",
-        "Duels without an answer whose window is still open, by how long ago they were asked."
+        _WAITING[look.state.settings.shows_one]
         + " Repeats of a unit are among them." * bool(look.state.array("repeats").any()),
         tuple(ages.tolist()),
         (Line("pending", list_values(np.rint(waits)), "total"),),
