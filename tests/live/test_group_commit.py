@@ -336,15 +336,20 @@ def test_a_file_that_is_removed_under_a_running_process_is_noticed(tmp_path):
     assert Experiment.open(path, "x").ask().id is not None and verify(path) == ()
 
 
-def test_a_backup_that_is_moved_over_a_running_store_is_not_touched(tmp_path):
-    path, copy = tmp_path / "duels.db", tmp_path / "copy.db"
-    experiment = Experiment.create(path, "x", ["a", "b"])
+def replaced_by_a_backup(path):
+    """Return a running experiment whose file is now a backup without its answers, and its duels."""
+    experiment, copy = Experiment.create(path, "x", ["a", "b"]), path.with_name("copy.db")
     duels = [experiment.ask() for _ in range(5)]
     backup(experiment.store, copy)
     experiment.tell_all(duels)
-    whole = copy.read_bytes()
     copy.replace(path)
-    log = tmp_path / "duels.db-wal"
+    return experiment, duels
+
+
+def test_a_backup_that_is_moved_over_a_running_store_is_not_touched(tmp_path):
+    path = tmp_path / "duels.db"
+    experiment, duels = replaced_by_a_backup(path)
+    whole, log = path.read_bytes(), tmp_path / "duels.db-wal"
     kept = log.read_bytes()
     for again in range(2):
         calls = (experiment.ask, lambda: experiment.tell(duels[0]), experiment.standing)
@@ -362,15 +367,10 @@ def test_a_backup_that_is_moved_over_a_running_store_is_not_touched(tmp_path):
 
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_a_store_that_is_opened_beside_the_log_of_another_file_touches_neither(tmp_path, is_closed):
-    path, copy = tmp_path / "duels.db", tmp_path / "copy.db"
+    path = tmp_path / "duels.db"
     (tmp_path / "link.db").symlink_to(path)
-    experiment = Experiment.create(path, "x", ["a", "b"])
-    duels = [experiment.ask() for _ in range(5)]
-    backup(experiment.store, copy)
-    experiment.tell_all(duels)
-    whole = copy.read_bytes()
-    copy.replace(path)
-    log = tmp_path / "duels.db-wal"
+    experiment, duels = replaced_by_a_backup(path)
+    whole, log = path.read_bytes(), tmp_path / "duels.db-wal"
     kept = log.read_bytes()
     if is_closed:
         experiment.close()
