@@ -178,11 +178,6 @@ class ExperimentState:
         self._take_head(head)
         return self
 
-    def forget_touched(self) -> None:
-        """Forget which pairs have new evidence: a state that is only read never evaluates them."""
-        self.eprocess.n_touched[0] = 0
-        self.eprocess.is_touched[:] = False
-
     def _take_head(self, head: ExperimentRow) -> None:
         self.head, self.version = cast(ExperimentRow, dict(head)), head["version"]
         self.time_buckets = TimeBuckets(head["created"], head["width"])

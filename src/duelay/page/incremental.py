@@ -115,7 +115,6 @@ def look(experiment: Experiment) -> Iterator[ExperimentSnapshot]:
             state = ExperimentState.load(connection, head)
         else:
             state = state.renew(connection, head)
-        state.forget_touched()
         reader.state = state
         moment = experiment.writer.read_time(connection, head)
         if moment - head["settled"] >= _EVERY * MICRO and is_due(connection, head, moment):
